@@ -434,6 +434,8 @@ static exits_t open_server (daemon_t *self)
     settings_fill (options, &self->config, self->links);
     data_path (&self->data, "logs", self->logs, sizeof (self->logs));
     options->logs_directory = self->logs;
+    data_path (&self->data, "blobs", self->blobs, sizeof (self->blobs));
+    options->blobs_directory = self->blobs;
     self->zones = zones_new (ZONES_DIRECTORY);
     options->engine.zone = zones_find;
     options->engine.zone_context = self->zones;

@@ -79,6 +79,7 @@ typedef struct daemon {
     char *redact;                 /* what exports leave out, for welcomes; NULL: nothing */
     char host[HOST_NAME_MAX + 1]; /* of this machine; empty: not known */
     char logs[DATA_PATH_SIZE];
+    char blobs[DATA_PATH_SIZE];
     server_options_t options; /* of the server, as the last reload left them */
     server_t *server;
 } daemon_t;

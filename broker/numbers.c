@@ -16,6 +16,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
     event_log_stats_t events;
     audit_stats_t audit;
     shelf_stats_t logs = log_desk_stats (self->logs);
+    depot_stats_t blobs = blob_desk_stats (self->blobs);
     intake_stats (self->intake, &intake);
     router_stats (self->router, &router);
     zap_stats (self->zap, &zap);
@@ -88,6 +89,9 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"logs_lost", logs.lost},
         {"logs_evicted", logs.evicted},
         {"logs_errors", logs.errors},
+        {"blobs", blobs.blobs},
+        {"blobs_bytes", blobs.bytes},
+        {"blobs_errors", blobs.errors},
         {"feed_published", feed_published (self->feed)},
         {"export_lag", self->durable_pos > exporter.pos ? self->durable_pos - exporter.pos : 0},
         {"key_days_left", (uint64_t) (loss_ms - self->wall_ms) / DAY_MS}, /* the last one */

@@ -8,6 +8,7 @@
 
 #include "access_file.h"
 #include "audit/audit.h"
+#include "blob_desk.h"
 #include "core/engine/engine.h"
 #include "counters.h"
 #include "export/event_log.h"
@@ -38,6 +39,7 @@ typedef struct numbers {
     access_file_t *access;
     audit_t *audit; /* may be NULL */
     log_desk_t *logs;
+    blob_desk_t *blobs;
     const policy_t *policy; /* NULL: there is none */
     const server_counts_t *counts;
     size_t links_max;

@@ -20,6 +20,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "blob_desk.h"
 #include "core/base/memory.h"
 #include "intake.h"
 #include "log/log.h"
@@ -72,6 +73,7 @@ struct server {
     sweeper_t *sweeper;
     errands_t *errands;
     log_desk_t *logs;
+    blob_desk_t *blobs;
     intake_t *intake;
     trace_t *trace;
     notes_t notes; /* for the record of deeds */
@@ -207,21 +209,6 @@ static void commit_done (server_t *self, const commit_result_t *result)
     error.code = result->code;
     memcpy (error.text, result->text, sizeof (error.text));
     exits_store_failed (&error);
-}
-
-/* Numbers and positions once given are not given again after a failed commit; the gap is harmless,
- * a number that stands twice would not be. */
-static void boot_raise (boot_t *boot, const batch_t *batch)
-{
-    for (size_t i = 0; i < batch->records_count; i++) {
-        if (batch->records[i]->number > boot->last_number)
-            boot->last_number = batch->records[i]->number;
-    }
-    if (batch->blocks_count > 0) {
-        const event_block_t *last = &batch->blocks[batch->blocks_count - 1];
-        boot->last_pos = last->first_pos + last->count - 1;
-    }
-    boot->newest_ms = batch->wall_ms;
 }
 
 /* Takes the batches that wait, as many as go into one commit. */
@@ -394,6 +381,12 @@ static bool take_logs (server_t *self)
     return false;
 }
 
+static bool take_blobs (server_t *self)
+{
+    blob_desk_take (self->blobs, self->engine, self->now);
+    return false;
+}
+
 static bool take_signals (server_t *self)
 {
     struct signalfd_siginfo info;
@@ -536,6 +529,8 @@ static void run_errands (server_t *self)
         errand->has_key = router_key (self->options.router, errand->peer, &errand->key);
         if (errand->op == TASKMQ__REQUEST__OP_READ_LOG)
             log_desk_read (self->logs, errand);
+        else if (blob_desk_does (errand))
+            blob_desk_give (self->blobs, errand);
         else
             run_errand (self, errand);
     }
@@ -643,6 +638,8 @@ static void maintain (server_t *self)
         return;
     self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
     look_at_files (self);
+    if (!self->stopping)
+        blob_desk_tick (self->blobs, self->now, self->errands_given > 0); /* a backup, perhaps */
     turn_key (self);
     doors_renew (self->options.doors, self->now.mono_ms);
     keep_head (self, false);
@@ -675,6 +672,7 @@ static void tell_numbers (void *context)
                                .audit = options->audit,
                                .links_max = options->engine.links_max,
                                .logs = self->logs,
+                               .blobs = self->blobs,
                                .policy = self->notes.policy,
                                .counts = &self->counts,
                                .durable_pos = self->boot.last_pos,
@@ -743,7 +741,7 @@ static bool is_finished (const server_t *self)
         return false;
     bool quiet = self->emptied && intake_is_idle (self->intake) && !self->busy &&
                  !self->committing && self->reads == 0 && self->errands_given == 0 &&
-                 log_desk_is_idle (self->logs);
+                 log_desk_is_idle (self->logs) && blob_desk_is_idle (self->blobs);
     if (quiet && store_written (self->options.store) < self->durable_batch) {
         store_flush (self->options.store);
         quiet = false;
@@ -783,6 +781,7 @@ static void watch_sources (server_t *self)
         {finder_fd (self->finder), take_found, false},
         {errands_fd (self->errands), take_errands, false},
         {log_desk_fd (self->logs), take_logs, false},
+        {blob_desk_fd (self->blobs), take_blobs, false},
         {options->signal_fd, take_signals, false},
     };
     static_assert (sizeof (sources) <= sizeof (self->sources), "a place for each");
@@ -839,8 +838,10 @@ exits_t server_new (server_t **out, const server_options_t *options)
     self->errands = errands_new (options->runners, options->runners_count, options->judge);
     self->finder = finder_new (options->store, options->indexer, options->directory);
     self->logs = log_desk_new (options->logs_directory, &options->logs, options->store);
+    self->blobs = blob_desk_new (options->blobs_directory, &options->blobs);
     if (self->intake == NULL || self->committer == NULL || self->sweeper == NULL ||
-        self->errands == NULL || self->logs == NULL || self->finder == NULL) {
+        self->errands == NULL || self->logs == NULL || self->finder == NULL ||
+        self->blobs == NULL) {
         server_free (&self);
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     }
@@ -861,6 +862,7 @@ void server_configure (server_t *self, const server_options_t *options)
     self->options.free_bytes_min = options->free_bytes_min;
     trace_set (self->trace, options->slow_ms);
     log_desk_configure (self->logs, &options->logs);
+    blob_desk_configure (self->blobs, &options->blobs);
     engine_configure (self->engine, &options->engine);
     intake_configure (self->intake, &options->lines);
     self->busy = true; /* what was refused may be possible now */
@@ -873,6 +875,7 @@ void server_free (server_t **self_p)
         return;
     *self_p = NULL;
     log_desk_free (&self->logs);
+    blob_desk_free (&self->blobs);
     errands_free (&self->errands);
     sweeper_free (&self->sweeper);
     readers_pool_free (&self->readers);

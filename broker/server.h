@@ -8,6 +8,7 @@
 
 #include "access_file.h"
 #include "audit/audit.h"
+#include "blobs/depot.h"
 #include "core/engine/engine.h"
 #include "doors.h"
 #include "errands.h"
@@ -42,6 +43,8 @@ typedef struct server_options {
     uint32_t slow_ms;        /* requests that take so long are told in the log; 0: none */
     shelf_limits_t logs;
     const char *logs_directory; /* as long */
+    depot_limits_t blobs;
+    const char *blobs_directory;
     size_t readers;
     size_t peers_max;               /* of the router */
     const errand_runner_t *runners; /* of the requests that need a file; copied */

@@ -41,8 +41,9 @@ static const command_t commands[] = {
      .operands = "QUEUE [--data STR | --file FILE | -] [options]\nQUEUE --lines FILE "
                  "[options]\n--batch FILE [--dry-run]",
      .summary = "submit a task, print its id",
-     .text = "Without a payload option the payload is empty; - reads it from stdin. With\n"
-             "--lines the other options count for each task.\n"
+     .text = "Without a payload option the payload is empty; - reads it from stdin. What is\n"
+             "larger than 256 KiB is uploaded in pieces first. With --lines the other options\n"
+             "count for each task.\n"
              "A line of --batch is {\"queue\":...,\"data\":...}, and the options by their names\n"
              "with underscores; after may be an array, and line:N in it is the task of an\n"
              "earlier line. All lines are checked before the first is submitted. Then one\n"

@@ -129,10 +129,11 @@ bool check_schedule_put (check_t *check, const Taskmq__Request *request)
         return check_refuse (check, TMQ_INVALID,
                              "schedule.task.dedup_key: each instant is another task");
     if (task->not_before != 0 ||
-        (task->extra != NULL &&
-         (task->extra->n_after > 0 || task->extra->start_by != 0 || task->extra->parent.len > 0)))
-        return check_refuse (check, TMQ_INVALID,
-                             "schedule.task: a time or another task is of one instant only");
+        (task->extra != NULL && (task->extra->n_after > 0 || task->extra->start_by != 0 ||
+                                 task->extra->parent.len > 0 || task->extra->payload_blob != NULL)))
+        return check_refuse (
+            check, TMQ_INVALID,
+            "schedule.task: a time, another task or a blob is of one instant only");
     return check_name (check, "schedule.name", schedule->name) &&
            check_text (check, "schedule.calendar", schedule->calendar, TMQ_CALENDAR_BYTES_MAX) &&
            check_text (check, "schedule.zone", schedule->zone, TMQ_ZONE_BYTES_MAX) &&

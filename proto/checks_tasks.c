@@ -5,6 +5,7 @@
 /* Requests of who submits, reads, answers and changes tasks. */
 #include "checks.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,29 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
            check_not_given (check, "cancel_message", extra->cancel_message);
 }
 
+static bool check_blob (check_t *check, const char *member, const Taskmq__Blob *blob)
+{
+    if (blob == NULL || blob->hash.len != TMQ_BLOB_HASH_BYTES)
+        return check_refuse (check, TMQ_INVALID, "%s: needs a hash of %d bytes", member,
+                             TMQ_BLOB_HASH_BYTES);
+    if (blob->bytes <= TMQ_FRAME_BYTES_MAX)
+        return check_refuse (check, TMQ_INVALID, "%s: what fits a frame of %d bytes is no blob",
+                             member, TMQ_FRAME_BYTES_MAX);
+    return blob->bytes <= TMQ_BLOB_BYTES_MAX ||
+           check_refuse (check, TMQ_TOO_LARGE, "%s: %" PRIu64 " bytes, at most %" PRIu64, member,
+                         blob->bytes, TMQ_BLOB_BYTES_MAX);
+}
+
+/* A payload is in the frame or a blob. */
+static bool check_payload_blob (check_t *check, const Taskmq__TaskSpec *task)
+{
+    if (task->extra == NULL || task->extra->payload_blob == NULL)
+        return true;
+    if (task->payload_bytes > 0)
+        return check_refuse (check, TMQ_INVALID, "payload_blob: must not stand beside a payload");
+    return check_blob (check, "payload_blob", task->extra->payload_blob);
+}
+
 /* Everything but its id. */
 bool check_spec (check_t *check, const Taskmq__TaskSpec *task)
 {
@@ -131,8 +155,8 @@ bool check_spec (check_t *check, const Taskmq__TaskSpec *task)
            check_range (check, "max_attempts", task->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
            check_task_times (check, task) && check_labels (check, task->labels, task->n_labels) &&
            check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true) &&
-           check_extra (check, task->extra) && check_after (check, task, 0) &&
-           check_parent (check, task);
+           check_extra (check, task->extra) && check_payload_blob (check, task) &&
+           check_after (check, task, 0) && check_parent (check, task);
 }
 
 static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
@@ -187,6 +211,10 @@ static bool check_imported_extra (check_t *check, const Taskmq__Extra *extra)
         return true;
     if (has_marks (extra))
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
+    if (extra->payload_blob != NULL)
+        return check_refuse (check, TMQ_INVALID,
+                             "payload_blob: a payload of more than %d bytes is not imported",
+                             TMQ_FRAME_BYTES_MAX);
     return check_extra_said (check, extra, TURNS_BYTES) &&
            check_text (check, "cancel_message", extra->cancel_message, TMQ_MESSAGE_BYTES_MAX);
 }
@@ -492,6 +520,30 @@ bool check_read_log (check_t *check, const Taskmq__Request *request)
            check_stream (check, read->stream) &&
            check_range (check, "offset", read->offset, 0, TMQ_LOG_OFFSET_MAX) &&
            check_range (check, "limit", read->limit, 0, TMQ_LOG_BYTES_MAX);
+}
+
+/* Large bodies. */
+
+bool check_blob_begin (check_t *check, const Taskmq__Request *request)
+{
+    return check_blob (check, "blob", request->blob_begin->blob);
+}
+
+bool check_blob_chunk (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__BlobChunk *chunk = request->blob_chunk;
+    return check_blob (check, "blob", chunk->blob) &&
+           check_range (check, "offset", chunk->offset, 0, TMQ_BLOB_BYTES_MAX) &&
+           check_range (check, "chunk_bytes", chunk->chunk_bytes, 1, TMQ_FRAME_BYTES_MAX);
+}
+
+bool check_blob_read (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__BlobRead *read = request->blob_read;
+    return check_16_bytes (check, "task_id", &read->task_id) &&
+           check_range (check, "part", read->part, 1, 1) &&
+           check_range (check, "offset", read->offset, 0, TMQ_BLOB_BYTES_MAX) &&
+           check_range (check, "limit", read->limit, 0, TMQ_PART_BYTES_MAX);
 }
 
 bool check_retry (check_t *check, const Taskmq__Request *request)

@@ -87,5 +87,8 @@ void codec_submit_digest (uint8_t out[CODEC_DIGEST_BYTES], const Taskmq__TaskSpe
     digest_field (&state, spec->session, strlen (spec->session));
     digest_field (&state, spec->content_type, strlen (spec->content_type));
     digest_field (&state, payload, payload_bytes);
+    if (spec->extra != NULL && spec->extra->payload_blob != NULL) /* the hash says it all */
+        digest_field (&state, spec->extra->payload_blob->hash.data,
+                      spec->extra->payload_blob->hash.len);
     crypto_generichash_final (&state, out, CODEC_DIGEST_BYTES);
 }

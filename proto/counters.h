@@ -128,6 +128,8 @@
     X (logs_lost, "bytes of logs that found no place", "above 0: free space where the data is")    \
     X (logs_evicted, "tasks whose logs went for others",                                           \
        "a share that grows: raise logs/disk or logs/tasks")                                        \
+    X (blobs_errors, "files of them that could not be written or read",                            \
+       "any: look at the disk, and for BLOB-DAMAGED in the log")                                   \
     X (logs_errors, "pieces of logs that could not be written",                                    \
        "above 0: free space where the data is")                                                    \
     X (feed_published, "events published by --feed", "")
@@ -146,6 +148,8 @@
     X (pending_bytes, "bytes of the changes not yet on disk", "")                                  \
     X (dirty_tasks, "tasks not yet in the tables", "near 50,000: submissions are refused soon")    \
     X (logs_tasks, "tasks that have a log", "")                                                    \
+    X (blobs, "bodies that are larger than a frame, in files", "")                                 \
+    X (blobs_bytes, "bytes of them, and of uploads under way", "close to limits/blobs_disk")       \
     X (logs_bytes, "bytes of logs", "")                                                            \
     X (schedules_waiting, "schedules that wait for their turn", "grows: too many come at once")    \
     X (payload_cache_bytes, "payloads in memory", "")                                              \

@@ -151,8 +151,9 @@ typedef struct task_view {
     const label_view_t *needs; /* labels that its worker must have */
     size_t needs_count;
     uint64_t payload_bytes;
-    const void *payload; /* payload_bytes bytes; NULL: not loaded */
-    unsigned outcome;    /* 0: none */
+    const void *payload;         /* payload_bytes bytes; NULL: not loaded */
+    const uint8_t *payload_blob; /* its hash, if the payload is a blob; else NULL */
+    unsigned outcome;            /* 0: none */
     uint64_t result_bytes;
     const void *result; /* result_bytes bytes; NULL: not loaded */
     const char *result_type;

@@ -120,12 +120,14 @@ static void member_body (json_writer_t *writer, const char *key, const char *typ
 }
 
 /* The hash of a body that is too large to be shown, else null. */
-static void member_hash (json_writer_t *writer, const char *key, const void *bytes, uint64_t length,
-                         size_t bytes_max)
+static void member_hash (json_writer_t *writer, const char *key, const uint8_t *blob,
+                         const void *bytes, uint64_t length, size_t bytes_max)
 {
     uint8_t hash[BODY_HASH_BYTES];
     char text[2 * BODY_HASH_BYTES + 1] = "";
-    if (bytes != NULL && bytes_max != 0 && length > bytes_max) {
+    if (blob != NULL) {
+        hex_encode (text, blob, sizeof hash);
+    } else if (bytes != NULL && bytes_max != 0 && length > bytes_max) {
         crypto_generichash (hash, sizeof hash, bytes, length, NULL, 0);
         hex_encode (text, hash, sizeof hash);
     }
@@ -299,9 +301,10 @@ void json_write_task_members (json_writer_t *self, const task_view_t *task,
         member_body (self, "payload", task->content_type, task->payload, task->payload_bytes,
                      extras->body_bytes_max);
     if (extras->exported) {
-        member_hash (self, "payload_hash", task->payload, task->payload_bytes,
+        member_hash (self, "payload_hash", task->payload_blob, task->payload, task->payload_bytes,
                      extras->body_bytes_max);
-        member_hash (self, "result_hash", task->result, task->result_bytes, extras->body_bytes_max);
+        member_hash (self, "result_hash", NULL, task->result, task->result_bytes,
+                     extras->body_bytes_max);
     }
     member_questions (self, extras);
 }
@@ -426,6 +429,11 @@ void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Ta
     out->max_runtime_ms = (int64_t) extra->max_runtime_ms;
     out->trace = extra->trace;
     out->cancel_message = extra->cancel_message;
+    if (extra->payload_blob != NULL && extra->payload_blob->hash.len == TMQ_BLOB_HASH_BYTES) {
+        out->payload_blob = extra->payload_blob->hash.data;
+        out->payload_bytes = extra->payload_blob->bytes;
+        out->payload = NULL;
+    }
 }
 
 bool event_view_from_wire (event_view_t *out, const struct Taskmq__Event *event, const char *ns,

@@ -109,7 +109,10 @@ typedef enum request_flag {
     X (WORKER_DRAIN, worker_drain, REQUEST_CHANGES)                                                \
     X (ITEM_PUT, item_put, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
     X (ITEM_READ, item_read, REQUEST_LARGE | REQUEST_READS)                                        \
-    X (ITEM_ACK, item_ack, REQUEST_CHANGES | REQUEST_NEEDS_ID)
+    X (ITEM_ACK, item_ack, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
+    X (BLOB_BEGIN, blob_begin, 0)                                                                  \
+    X (BLOB_CHUNK, blob_chunk, 0)                                                                  \
+    X (BLOB_READ, blob_read, REQUEST_LARGE | REQUEST_READS)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

@@ -251,6 +251,7 @@ typedef enum tmq_queue_closed {
     X (17, BAD_CURSOR, "the cursor does not belong here", 0)                                       \
     X (18, STOPPING, "the broker is stopping; nothing was done", 1)                                \
     X (19, INTERNAL, "internal error of the broker", 0)                                            \
+    X (20, NO_BLOB, "the blob is not there, or damaged", 0)                                        \
     X (64, UNREACHABLE, "the broker cannot be reached; nothing was done", 1)                       \
     X (65, UNKNOWN, "the deadline passed; the request may have been done", 1)                      \
     X (66, TIMEOUT, "the deadline passed", 1)                                                      \
@@ -380,6 +381,7 @@ enum {
     TMQ_TURN_RATE_MAX = 20,                 /* … and in a second */
     TMQ_TURN_RANGES_MAX = 16,               /* of turns of a task that were superseded */
     TMQ_LOG_BYTES_MAX = 64 * 1024,          /* of one piece of a log, sent or read */
+    TMQ_BLOB_HASH_BYTES = 32,               /* BLAKE2b-256 of its bytes */
     TMQ_CREDIT_MAX = 1000,                  /* assignments a worker may hold */
     TMQ_KEPT_TASK_MAX = 3,                  /* successes of a task that came too late, … */
     TMQ_KEPT_MAX = 10000,                   /* … of a namespace, … */
@@ -467,6 +469,7 @@ enum {
 #define TMQ_ANSWER_MS_DEFAULT INT64_C (604800000) /* 7 d */
 #define TMQ_INVITE_MS_MAX INT64_C (2592000000)    /* 30 d */
 #define TMQ_ROTATE_MS_MAX INT64_C (31536000000)   /* 365 d, until a new key of the broker counts */
+#define TMQ_BLOB_BYTES_MAX (UINT64_C (1) << 30)   /* of one, whatever the operator says */
 #define TMQ_QUEUE_BYTES_MAX (INT64_C (1) << 50)   /* max_bytes and max_ended_bytes of a queue */
 #define TMQ_SPACE_TURN_BYTES_MAX (INT64_C (4) << 30) /* of the turns of a namespace */
 

@@ -64,6 +64,9 @@ static const check_kind_t checks[] = {
     [OP (CANCEL)] = check_cancel,
     [OP (LOG)] = check_log,
     [OP (READ_LOG)] = check_read_log,
+    [OP (BLOB_BEGIN)] = check_blob_begin,
+    [OP (BLOB_CHUNK)] = check_blob_chunk,
+    [OP (BLOB_READ)] = check_blob_read,
     [OP (CHECKPOINT)] = check_checkpoint,
     [OP (CHECKPOINT_READ)] = check_checkpoint_read,
     [OP (RETRY)] = check_retry,
@@ -170,6 +173,7 @@ static size_t request_bodies (const Taskmq__Request *request)
     case TASKMQ__REQUEST__OP_CHECKPOINT: return body_in_frame (request->checkpoint->state_bytes);
     case TASKMQ__REQUEST__OP_TURN: return body_in_frame (validate_turn_bytes (request->turn));
     case TASKMQ__REQUEST__OP_IMPORT: return body_in_frame (request->import->bytes);
+    case TASKMQ__REQUEST__OP_BLOB_CHUNK: return body_in_frame (request->blob_chunk->chunk_bytes);
     case TASKMQ__REQUEST__OP_LOG: return body_in_frame (request->log->log_bytes);
     case TASKMQ__REQUEST__OP_FAIL:
         return body_in_frame ((size_t) request->fail->result_bytes + request->fail->data_bytes);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backup/pack.h"
 #include "backup/tar.h"
 #include "core/base/memory.h"
 #include "disk.h"
@@ -75,6 +76,18 @@ static store_code_t make_directories (const char *directory, store_error_t *erro
     return STORE_OK;
 }
 
+static uint64_t bytes_of_blobs (const char *directory)
+{
+    char path[BACKUP_PATH_SIZE];
+    pack_blob_t *blobs;
+    size_t count;
+    path_of (path, directory, manifest_file (PART_BLOBS));
+    pack_list (path, &blobs, &count);
+    uint64_t bytes = pack_bytes (blobs, count);
+    free (blobs);
+    return bytes;
+}
+
 /* The copy and the archive of it stand side by side for a moment. */
 static store_code_t look_for_space (const backup_options_t *options, store_error_t *error)
 {
@@ -82,7 +95,8 @@ static store_code_t look_for_space (const backup_options_t *options, store_error
     char wanted[UNITS_TEXT_SIZE];
     char free_bytes[UNITS_TEXT_SIZE];
     store_stats (options->store, &stats);
-    uint64_t needed = 2 * (stats.database_bytes + stats.wal_bytes) + options->free_bytes_min;
+    uint64_t needed = 2 * (stats.database_bytes + stats.wal_bytes) + options->free_bytes_min +
+                      bytes_of_blobs (options->directory);
     if (stats.free_bytes >= needed)
         return STORE_OK;
     return store_fail (error, STORE_ERROR_FULL,
@@ -147,14 +161,13 @@ static store_code_t put_rest (archive_t *self, uint64_t bytes, store_error_t *er
     return put (self, zeroes, tar_rest (bytes), error);
 }
 
-static store_code_t put_bytes (archive_t *self, int fd, const char *path, manifest_part_t *part,
-                               store_error_t *error)
+/* Adds them to the part's hash. */
+static store_code_t put_bytes (archive_t *self, int fd, const char *path, uint64_t bytes,
+                               crypto_generichash_state *hash, store_error_t *error)
 {
-    crypto_generichash_state hash;
     store_code_t code = STORE_OK;
     char *chunk = memory_alloc (CHUNK_BYTES);
-    uint64_t left = part->bytes;
-    crypto_generichash_init (&hash, NULL, 0, MANIFEST_HASH_BYTES);
+    uint64_t left = bytes;
     while (code == STORE_OK && left > 0) {
         ssize_t got = read (fd, chunk, left < CHUNK_BYTES ? (size_t) left : CHUNK_BYTES);
         if (got <= 0)
@@ -163,11 +176,10 @@ static store_code_t put_bytes (archive_t *self, int fd, const char *path, manife
             code = store_fail (error, STORE_ERROR_BUSY, "the backup was given up");
         if (code != STORE_OK)
             break;
-        crypto_generichash_update (&hash, (const unsigned char *) chunk, (size_t) got);
+        crypto_generichash_update (hash, (const unsigned char *) chunk, (size_t) got);
         code = put (self, chunk, (size_t) got, error);
         left -= (uint64_t) got;
     }
-    crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
     sodium_memzero (chunk, CHUNK_BYTES); /* it may hold the broker's key */
     free (chunk);
     return code;
@@ -178,6 +190,7 @@ static store_code_t put_part (archive_t *self, manifest_part_name_t name, const 
                               bool needed, store_error_t *error)
 {
     manifest_part_t *part = &self->manifest->parts[name];
+    crypto_generichash_state hash;
     struct stat info;
     int fd = path != NULL ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     if (fd < 0 && !needed && (path == NULL || errno == ENOENT))
@@ -192,11 +205,56 @@ static store_code_t put_part (archive_t *self, manifest_part_name_t name, const 
     *part = (manifest_part_t){.there = true, .bytes = (uint64_t) info.st_size};
     if (code == STORE_OK)
         code = put_head (self, manifest_file (name), part->bytes, error);
+    crypto_generichash_init (&hash, NULL, 0, MANIFEST_HASH_BYTES);
     if (code == STORE_OK)
-        code = put_bytes (self, fd, path, part, error);
+        code = put_bytes (self, fd, path, part->bytes, &hash, error);
+    crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
     if (code == STORE_OK)
         code = put_rest (self, part->bytes, error);
     close (fd);
+    return code;
+}
+
+static store_code_t put_blob (archive_t *self, const char *directory, const pack_blob_t *blob,
+                              crypto_generichash_state *hash, store_error_t *error)
+{
+    uint8_t head[PACK_HEAD_BYTES];
+    int fd = pack_open (directory, blob);
+    if (fd < 0)
+        return fail_system (error, directory, "a blob cannot be read");
+    pack_head (head, blob);
+    crypto_generichash_update (hash, head, sizeof (head));
+    store_code_t code = put (self, head, sizeof (head), error);
+    if (code == STORE_OK)
+        code = put_bytes (self, fd, directory, blob->bytes, hash, error);
+    close (fd);
+    return code;
+}
+
+/* All that are there: the tables were copied before, so those that they name are among them. The
+ * broker removes none meanwhile. */
+static store_code_t put_blobs (archive_t *self, const char *directory, store_error_t *error)
+{
+    manifest_part_t *part = &self->manifest->parts[PART_BLOBS];
+    crypto_generichash_state hash;
+    pack_blob_t *blobs;
+    size_t count;
+    store_code_t code = STORE_OK;
+    if (!pack_list (directory, &blobs, &count))
+        code = fail_system (error, directory, "cannot be read");
+    else if (count > 0)
+        *part = (manifest_part_t){.there = true, .bytes = pack_bytes (blobs, count)};
+    crypto_generichash_init (&hash, NULL, 0, MANIFEST_HASH_BYTES);
+    if (code == STORE_OK && part->there)
+        code = put_head (self, manifest_file (PART_BLOBS), part->bytes, error);
+    for (size_t i = 0; code == STORE_OK && i < count; i++)
+        code = put_blob (self, directory, &blobs[i], &hash, error);
+    crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
+    if (code == STORE_OK && part->there)
+        code = put_rest (self, part->bytes, error);
+    if (!part->there)
+        *part = (manifest_part_t){.there = false};
+    free (blobs);
     return code;
 }
 
@@ -227,6 +285,9 @@ static store_code_t pack (const backup_options_t *options, backup_made_t *out, s
     store_code_t code = put_part (&archive, PART_TABLES, path, true, error);
     if (code == STORE_OK)
         code = put_part (&archive, PART_ACCESS, options->access, false, error);
+    path_of (path, options->directory, manifest_file (PART_BLOBS));
+    if (code == STORE_OK)
+        code = put_blobs (&archive, path, error);
     if (code == STORE_OK)
         code = put_part (&archive, PART_SERVER_KEY, options->server_key, false, error);
     if (code == STORE_OK)

@@ -29,6 +29,7 @@ enum { MANIFEST_BYTES_MAX = 4096, MANIFEST_HASH_BYTES = 32, MANIFEST_VERSION_SIZ
 #define MANIFEST_PART_MAP(X)                                                                       \
     X (TABLES, "taskmq.db", INT64_MAX)                                                             \
     X (ACCESS, "access", 16 * 1024 * 1024)                                                         \
+    X (BLOBS, "blobs", INT64_MAX)                                                                  \
     X (SERVER_KEY, "server.key", 16 * 1024)
 
 typedef enum manifest_part_name {

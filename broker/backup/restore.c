@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backup/pack.h"
 #include "backup/tar.h"
 #include "core/base/memory.h"
 #include "disk.h"
@@ -84,6 +85,7 @@ static store_code_t look_at_directory (restore_t *self, store_error_t *error)
 static void empty_scratch (const restore_t *self)
 {
     static const char *const beside[] = {"taskmq.db-wal", "taskmq.db-shm"};
+    pack_remove (self->scratch_fd, manifest_file (PART_BLOBS));
     for (int part = 0; part < PARTS; part++)
         unlinkat (self->scratch_fd, manifest_file ((manifest_part_name_t) part), 0);
     for (size_t i = 0; i < sizeof (beside) / sizeof (beside[0]); i++)
@@ -136,7 +138,29 @@ static store_code_t put (int fd, const char *path, const void *bytes, size_t len
     return STORE_OK;
 }
 
-static store_code_t copy_part (restore_t *self, int fd, manifest_part_t *part, store_error_t *error)
+/* Where the bytes of a part go: into a file, or, of the blobs, into theirs. */
+typedef struct sink {
+    int fd;
+    unpack_t *unpack; /* or NULL */
+} sink_t;
+
+static store_code_t fail_unpack (const restore_t *self, const char *wrong, store_error_t *error)
+{
+    return *wrong == '\0' ? fail_system (error, self->scratch, "cannot be written")
+                          : store_fail (error, STORE_ERROR_CORRUPT, "%s: %s", self->file, wrong);
+}
+
+static store_code_t sink_put (const restore_t *self, const sink_t *sink, const char *bytes,
+                              size_t length, store_error_t *error)
+{
+    if (sink->unpack == NULL)
+        return put (sink->fd, self->directory, bytes, length, error);
+    const char *wrong = unpack_add (sink->unpack, (const uint8_t *) bytes, length);
+    return wrong == NULL ? STORE_OK : fail_unpack (self, wrong, error);
+}
+
+static store_code_t copy_part (restore_t *self, const sink_t *sink, manifest_part_t *part,
+                               store_error_t *error)
 {
     crypto_generichash_state hash;
     store_code_t code = STORE_OK;
@@ -146,13 +170,24 @@ static store_code_t copy_part (restore_t *self, int fd, manifest_part_t *part, s
         size_t length = left < CHUNK_BYTES ? (size_t) left : CHUNK_BYTES;
         code = get (self, chunk, length, error);
         if (code == STORE_OK)
-            code = put (fd, self->directory, chunk, length, error);
+            code = sink_put (self, sink, chunk, length, error);
         crypto_generichash_update (&hash, (const unsigned char *) chunk, length);
         left -= length;
     }
     crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
     sodium_memzero (chunk, CHUNK_BYTES); /* it may hold the broker's key */
     free (chunk);
+    return code;
+}
+
+static store_code_t take_blobs (restore_t *self, manifest_part_t *part, store_error_t *error)
+{
+    sink_t sink = {.unpack = unpack_new (self->scratch_fd, manifest_file (PART_BLOBS))};
+    store_code_t code = copy_part (self, &sink, part, error);
+    const char *wrong = code == STORE_OK ? unpack_end (sink.unpack) : NULL;
+    if (wrong != NULL)
+        code = fail_unpack (self, wrong, error);
+    unpack_free (&sink.unpack);
     return code;
 }
 
@@ -163,11 +198,14 @@ static store_code_t take_part (restore_t *self, const tar_member_t *member, stor
         return refuse (self, "holds a file that no backup has", error);
     manifest_part_t *part = &self->found[name];
     *part = (manifest_part_t){.there = true, .bytes = member->bytes};
+    if (name == PART_BLOBS)
+        return take_blobs (self, part, error);
     int fd = openat (self->scratch_fd, manifest_file (name),
                      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return fail_system (error, self->scratch, "cannot be written");
-    store_code_t code = copy_part (self, fd, part, error);
+    const sink_t sink = {.fd = fd};
+    store_code_t code = copy_part (self, &sink, part, error);
     if (code == STORE_OK && fsync (fd) != 0)
         code = fail_system (error, self->scratch, "cannot be synced");
     close (fd);
@@ -244,6 +282,8 @@ static store_code_t move (restore_t *self, store_error_t *error)
         const char *name = manifest_file ((manifest_part_name_t) i);
         char to[PATH_SIZE];
         snprintf (to, sizeof (to), "%s/%s", self->directory, name);
+        if (i == PART_BLOBS && self->crashed)
+            pack_remove (AT_FDCWD, to);
         if (!self->found[i].there && self->crashed)
             unlink (to);
         if (!self->found[i].there)

@@ -12,6 +12,11 @@
  * bytes; more is an error. *data is freed by free () and ends with a NUL that does not count. */
 int read_all (const app_t *app, char **data, size_t *bytes, const char *path, size_t limit);
 
+/* The same, but what is longer than that becomes a file: *file is its descriptor, else -1. More
+ * than file_max is an error. */
+int read_large (const app_t *app, char **data, size_t *bytes, int *file, const char *path,
+                size_t limit, uint64_t file_max);
+
 /* True if stdin is a pipe in which something waits to be read. */
 bool input_is_piped (void);
 

@@ -274,7 +274,7 @@ static void put_outcome (const app_t *app, const tmq_task_t *task)
 
 static void put_payload (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload)
 {
-    if (payload)
+    if (payload && payload->payload_blob.bytes == 0)
         put_task_body (app, "payload", payload, payload->content_type, "payload");
     else
         put_size (app, "payload", task->payload_bytes, task->content_type);

@@ -10,13 +10,16 @@
 #include "link/input.h"
 #include "screen/output.h"
 
-int given_read (given_t *out, const app_t *app, size_t operand, size_t bytes_max, const char *what)
+/* Where the bytes are, by the options; *path is NULL unless a file has them. 0 or an exit code. */
+static int find_given (given_t *out, const char **path, const app_t *app, size_t operand,
+                       size_t bytes_max, const char *what)
 {
     const args_t *args = &app->args;
     const char *data = args_text (args, OPT_DATA);
     const char *file = args_text (args, OPT_FILE);
     const bool from_stdin = args->operands_count > operand;
     *out = (given_t){.bytes = ""};
+    *path = NULL;
     if (from_stdin && strcmp (args->operands[operand], "-") != 0)
         return usage_error (app, "--data STR, --file FILE, or - for standard input",
                             "%s takes no argument '%.80s' here", args->command->name,
@@ -32,10 +35,34 @@ int given_read (given_t *out, const app_t *app, size_t operand, size_t bytes_max
                                bytes_max);
         return 0;
     }
-    if (!out->given)
-        return 0;
-    const int code = read_all (app, &out->owned, &out->length, file ? file : "-", bytes_max);
+    if (out->given)
+        *path = file ? file : "-";
+    return 0;
+}
+
+int given_read (given_t *out, const app_t *app, size_t operand, size_t bytes_max, const char *what)
+{
+    const char *path;
+    int code = find_given (out, &path, app, operand, bytes_max, what);
+    if (code || !path)
+        return code;
+    code = read_all (app, &out->owned, &out->length, path, bytes_max);
     if (!code)
+        out->bytes = out->owned;
+    return code;
+}
+
+int given_read_large (given_t *out, int *file, const app_t *app, size_t operand, size_t bytes_max,
+                      uint64_t file_max, const char *what)
+{
+    const char *path;
+    *file = -1;
+    int code = find_given (out, &path, app, operand, bytes_max, what);
+    if (code || !path)
+        return code;
+    code = read_large (app, &out->owned, &out->length, file, path, bytes_max, file_max);
+    out->given = !code && *file < 0;
+    if (out->given)
         out->bytes = out->owned;
     return code;
 }

@@ -5,6 +5,7 @@
 /* taskctl get, payload, result: one answer per id. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/exit.h"
 #include "link/connect.h"
@@ -105,9 +106,12 @@ int run_payload (app_t *app)
     tmq_id_format (&id, text);
     if (error.code != TMQ_OK)
         return library_error (app, &error, text);
-    put_body (task);
+    if (task->payload_blob.bytes > 0)
+        error.code = tmq_payload_save (app->client, &id, STDOUT_FILENO, app->timeout_ms, &error);
+    else
+        put_body (task);
     tmq_task_free (task);
-    return EXIT_OK;
+    return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, text);
 }
 
 int run_result (app_t *app)

@@ -4,6 +4,7 @@
 
 #include "verbs/record.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,16 @@ static void write_exact (json_writer_t *writer, const tmq_task_t *task, const tm
                           payload->body_bytes);
 }
 
+/* In place of a payload that is larger than a frame, as in tasks.jsonl. */
+static void write_hash (json_writer_t *writer, const tmq_task_t *payload)
+{
+    char hex[2 * TMQ_BLOB_HASH_BYTES + 1];
+    sodium_bin2hex (hex, sizeof hex, payload->payload_blob.hash, TMQ_BLOB_HASH_BYTES);
+    json_write_null (writer);
+    json_write_key (writer, "payload_hash");
+    json_write_text (writer, hex);
+}
+
 void record_write (json_writer_t *writer, app_t *app, const record_t *self)
 {
     const tmq_task_t *payload = self->payload;
@@ -180,8 +191,11 @@ void record_write (json_writer_t *writer, app_t *app, const record_t *self)
     write_questions (writer, app, self->task);
     if (payload) {
         json_write_key (writer, "payload");
-        json_write_body (writer, payload->content_type, payload->body_bytes ? payload->body : "",
-                         payload->body_bytes);
+        if (payload->payload_blob.bytes > 0)
+            write_hash (writer, payload);
+        else
+            json_write_body (writer, payload->content_type,
+                             payload->body_bytes ? payload->body : "", payload->body_bytes);
     }
     if (self->wants & RECORD_EXACT)
         write_exact (writer, self->task, payload);

@@ -13,6 +13,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -28,6 +29,7 @@ void spec_init (spec_t *self, const option_spec_t *options)
 {
     memset (self, 0, sizeof *self);
     self->options = options;
+    self->file = -1;
     tmq_submit_init (&self->submit);
     self->submit.labels = self->labels;
     self->submit.needs = self->needs;
@@ -39,6 +41,8 @@ void spec_clear (spec_t *self)
         free (self->owned[i]);
     free (self->owned);
     free (self->after);
+    if (self->file >= 0)
+        close (self->file);
     memset (self, 0, sizeof *self);
 }
 
@@ -259,7 +263,10 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
 static int read_payload (spec_t *self, const app_t *app, size_t place)
 {
     given_t given;
-    const int code = given_read (&given, app, place, TMQ_FRAME_BYTES_MAX, "the payload");
+    const int code = self->takes_files
+                         ? given_read_large (&given, &self->file, app, place, TMQ_FRAME_BYTES_MAX,
+                                             TMQ_BLOB_BYTES_MAX, "the payload")
+                         : given_read (&given, app, place, TMQ_FRAME_BYTES_MAX, "the payload");
     if (given.owned)
         keep (self, given.owned);
     if (!code && given.given) {
@@ -587,8 +594,11 @@ void spec_write (json_writer_t *writer, const spec_t *self)
     json_write_object_begin (writer);
     write_string (writer, "queue", submit->queue);
     json_write_key (writer, "data");
-    json_write_body (writer, "text/plain", submit->payload_bytes ? submit->payload : "",
-                     submit->payload_bytes);
+    if (self->file >= 0) /* larger than a line of --batch may be */
+        json_write_null (writer);
+    else
+        json_write_body (writer, "text/plain", submit->payload_bytes ? submit->payload : "",
+                         submit->payload_bytes);
     if (!id_is_zero (&submit->id)) {
         tmq_id_format (&submit->id, id);
         write_string (writer, "id", id);

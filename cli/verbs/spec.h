@@ -18,6 +18,8 @@ typedef struct spec {
     tmq_dependency_t *after; /* owned */
     const tmq_id_t *earlier; /* ids of earlier lines, zero for one that has no task; or NULL */
     size_t earlier_count;    /* line N is at N - 1 */
+    bool takes_files;        /* the payload may be larger than a frame … */
+    int file;                /* … and is in this file then; -1: it is not */
     char **owned;            /* freed with the spec */
     size_t owned_count;
 } spec_t;

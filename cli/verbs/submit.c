@@ -113,7 +113,10 @@ static int submit_one (app_t *app, spec_t *spec)
     if (code)
         return code;
     settle_ids (&spec->submit, app);
-    error.code = tmq_submit (&receipt, app->client, &spec->submit, app->timeout_ms, &error);
+    error.code = spec->file < 0
+                     ? tmq_submit (&receipt, app->client, &spec->submit, app->timeout_ms, &error)
+                     : tmq_submit_file (&receipt, app->client, &spec->submit, spec->file,
+                                        app->timeout_ms, &error);
     if (error.code != TMQ_OK)
         return submit_error (app, &spec->submit, &error);
     tell_unread_input (app);
@@ -140,6 +143,7 @@ int run_submit (app_t *app)
     if (code)
         return code;
     spec_init (&spec, args->command->options);
+    spec.takes_files = true;
     code = spec_from_args (&spec, app, 0);
     if (!code)
         code = args_has (args, OPT_DRY_RUN) ? dry_run (app, &spec) : submit_one (app, &spec);

@@ -103,9 +103,10 @@ typedef struct job {
 } work_job_t;
 
 /* Takes the assignment, and nulls it, on success only. checkpoint: what an earlier attempt kept,
- * NULL: nothing. NULL with errno; *unrunnable tells that the program itself cannot be executed. */
+ * NULL: nothing. payload: a file that has the payload, which stays the caller's; -1: the assignment
+ * has it. NULL with errno; *unrunnable tells that the program itself cannot be executed. */
 work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignment_t **assignment,
-                       const tmq_part_t *checkpoint, bool *unrunnable);
+                       const tmq_part_t *checkpoint, int payload, bool *unrunnable);
 void job_free (work_job_t *job);
 /* Removes its directory in place of a guard that is not there any more. */
 void job_tidy (const work_job_t *job);

@@ -74,11 +74,21 @@ static bool make_sockets (int *ours, int *theirs)
     return good;
 }
 
-static bool make_ends (work_job_t *job, child_ends_t *ends, int *failure, bool feed)
+/* The child's own, at the beginning. */
+static int open_again (int payload)
+{
+    return lseek (payload, 0, SEEK_SET) == 0 ? fcntl (payload, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                                             : -1;
+}
+
+/* payload: the file that is to be its stdin; -1: none is. */
+static bool make_ends (work_job_t *job, child_ends_t *ends, int *failure, bool feed, int payload)
 {
     bool good = make_pipe (&job->fds[JOB_OUT], &ends->out) &&
                 make_pipe (&job->fds[JOB_ERR], &ends->err) && make_pipe (failure, &ends->failure);
-    if (good && feed)
+    if (good && feed && payload >= 0)
+        good = (ends->in = open_again (payload)) >= 0;
+    else if (good && feed)
         good = make_pipe (&ends->in, &job->fds[JOB_IN]);
     else if (good)
         good = (ends->in = open ("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
@@ -103,15 +113,21 @@ static void close_ends (child_ends_t *ends)
 
 /* What the child is given. */
 
-static bool make_place (work_job_t *job, const tmq_part_t *checkpoint)
+static bool write_payload (const work_job_t *job, int payload)
 {
     const tmq_assignment_t *task = job->assignment;
+    return payload >= 0 ? workplace_copy (job->place, WORKPLACE_PAYLOAD, payload)
+                        : workplace_write (job->place, WORKPLACE_PAYLOAD, task->payload,
+                                           task->payload_bytes);
+}
+
+static bool make_place (work_job_t *job, const tmq_part_t *checkpoint, int payload)
+{
     job->place = workplace_make ();
     return job->place &&
            workplace_write (job->place, WORKPLACE_CHECKPOINT, checkpoint ? checkpoint->bytes : NULL,
                             checkpoint ? checkpoint->length : 0) &&
-           (!job->plan->payload_file ||
-            workplace_write (job->place, WORKPLACE_PAYLOAD, task->payload, task->payload_bytes));
+           (!job->plan->payload_file || write_payload (job, payload));
 }
 
 /* Waits until exec has happened (the pipe closes) or failed (it tells why). */
@@ -160,7 +176,7 @@ static bool launch (work_job_t *job, const job_plan_t *plan, child_ends_t *ends,
 }
 
 work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignment_t **assignment,
-                       const tmq_part_t *checkpoint, bool *unrunnable)
+                       const tmq_part_t *checkpoint, int payload, bool *unrunnable)
 {
     work_job_t *job = must_alloc (sizeof *job);
     child_ends_t ends = {-1, -1, -1, -1, -1, -1};
@@ -175,8 +191,8 @@ work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignm
             job->started_at_ms + job->assignment->max_runtime_ms + OVERRUN_GRACE_MS;
     for (int i = 0; i < JOB_FDS; i++)
         job->fds[i] = -1;
-    const bool good = make_place (job, checkpoint) &&
-                      make_ends (job, &ends, &failure, !plan->payload_file) &&
+    const bool good = make_place (job, checkpoint, payload) &&
+                      make_ends (job, &ends, &failure, !plan->payload_file, payload) &&
                       launch (job, plan, &ends, failure, unrunnable);
     const int reason = errno;
     close_ends (&ends);

@@ -124,6 +124,16 @@ size_t report_give_back (const report_plan_t *plan, const tmq_assignment_t *task
     return sent (plan, task, TMQ_OP_RELEASE, error.code, &error);
 }
 
+size_t report_damaged (const report_plan_t *plan, const tmq_assignment_t *task, const char *why)
+{
+    char text[512];
+    tmq_error_t error = {0};
+    snprintf (text, sizeof text, "the payload cannot be read: %s", why);
+    const tmq_outcome_t outcome = {.error_code = 1, .error_message = text};
+    error.code = tmq_worker_fail_start (plan->worker, task, &outcome, TMQ_FOREVER, NULL, &error);
+    return sent (plan, task, TMQ_OP_FAIL, error.code, &error);
+}
+
 size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task)
 {
     tmq_error_t error = {0};

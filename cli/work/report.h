@@ -34,6 +34,8 @@ typedef struct report_plan {
 size_t report_end (const report_plan_t *plan, work_job_t *job);
 /* Of a task whose cancellation was noticed. */
 size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task);
+/* Of a task whose payload cannot be had. */
+size_t report_damaged (const report_plan_t *plan, const tmq_assignment_t *task, const char *why);
 /* Of a task that could not be started. */
 size_t report_give_back (const report_plan_t *plan, const tmq_assignment_t *task,
                          uint32_t delay_ms);

@@ -34,6 +34,7 @@
 #include "screen/show.h"
 #include "screen/status.h"
 #include "work/job.h"
+#include "work/payload.h"
 #include "work/report.h"
 
 enum {
@@ -73,7 +74,8 @@ typedef struct work {
     size_t jobs_count;
     struct pollfd *fds;        /* the client's, the signals', then JOB_FDS of each job */
     tmq_assignment_t *waiting; /* taken, not started yet */
-    uintptr_t fetch;           /* which read of its checkpoint is on its way; 0: none */
+    payload_t payload;         /* … and its payload, if that is larger than a frame */
+    uintptr_t fetch;           /* which read of its checkpoint or payload is on its way; 0: none */
     uintptr_t fetches;
     uint64_t retry_at_ms;
     uint64_t taken;
@@ -108,6 +110,7 @@ static void forget_waiting (work_t *self)
     tmq_assignment_free (self->waiting);
     self->waiting = NULL;
     self->fetch = 0;
+    payload_drop (&self->payload);
 }
 
 static void give_back_all (work_t *self)
@@ -200,8 +203,11 @@ static void start_job (work_t *self, tmq_assignment_t *assignment, const tmq_par
     char id[37];
     tmq_id_format (&assignment->task_id, id);
     detail (self->app, "%s attempt %" PRIu32 " begins", id, assignment->attempt);
-    work_job_t *job = job_start (&self->plan, self->worker, &assignment, checkpoint, &unrunnable);
+    work_job_t *job = job_start (&self->plan, self->worker, &assignment, checkpoint,
+                                 self->payload.fd, &unrunnable);
     const int reason = errno;
+    if (job || unrunnable)
+        payload_drop (&self->payload);
     if (job) {
         tmq_worker_started (self->worker, job->assignment, NULL);
         self->jobs[self->jobs_count++] = job;
@@ -216,17 +222,25 @@ static void start_job (work_t *self, tmq_assignment_t *assignment, const tmq_par
     }
 }
 
-/* What an earlier attempt kept is fetched first. */
+/* A payload that is larger than a frame, and what an earlier attempt kept, are fetched first. */
 static void take_up (work_t *self, tmq_assignment_t *assignment)
 {
-    if (assignment->checkpoint_bytes == 0) {
+    const tmq_blob_t *blob = &assignment->payload_blob;
+    const bool wants_payload = blob->bytes > 0 && !payload_is (&self->payload, blob);
+    int code;
+    if (!wants_payload && assignment->checkpoint_bytes == 0) {
         start_job (self, assignment, NULL);
         return;
     }
     self->waiting = assignment;
     self->fetch = ++self->fetches;
-    if (tmq_worker_checkpoint_read_start (self->worker, assignment, TMQ_FOREVER,
-                                          (void *) self->fetch, NULL) != TMQ_OK) {
+    if (wants_payload)
+        code = tmq_payload_read_start (self->app->client, &assignment->task_id, self->payload.bytes,
+                                       0, TMQ_FOREVER, (void *) self->fetch, NULL);
+    else
+        code = tmq_worker_checkpoint_read_start (self->worker, assignment, TMQ_FOREVER,
+                                                 (void *) self->fetch, NULL);
+    if (code != TMQ_OK) {
         self->fetch = 0;
         self->retry_at_ms = mono_ms () + RETRY_MS;
     }
@@ -256,22 +270,55 @@ static void retry_waiting (work_t *self)
         take_up (self, assignment);
 }
 
-static void take_checkpoint (work_t *self, const tmq_completion_t *answer)
+/* The assignment that what was fetched is for; NULL: nobody wants it any more. */
+static tmq_assignment_t *fetched (work_t *self, const tmq_completion_t *answer)
 {
     if (!self->waiting || (uintptr_t) answer->user != self->fetch)
-        return;
+        return NULL;
     self->fetch = 0;
-    tmq_assignment_t *assignment = wanted_still (self);
-    if (!assignment)
-        return;
-    if (answer->code == TMQ_OK) {
-        start_job (self, assignment, answer->part);
-        return;
-    }
-    code_error (self->app, answer->code, NULL, "its checkpoint cannot be read yet: %s",
-                answer->error ? answer->error->text : "refused");
+    return wanted_still (self);
+}
+
+static void wait_longer (work_t *self, tmq_assignment_t *assignment, int code, const char *what,
+                         const char *why)
+{
+    code_error (self->app, code, NULL, "its %s cannot be read yet: %s", what, why);
     self->waiting = assignment;
     self->retry_at_ms = mono_ms () + RETRY_MS;
+}
+
+static void take_checkpoint (work_t *self, const tmq_completion_t *answer)
+{
+    tmq_assignment_t *assignment = fetched (self, answer);
+    if (assignment && answer->code == TMQ_OK)
+        start_job (self, assignment, answer->part);
+    else if (assignment)
+        wait_longer (self, assignment, answer->code, "checkpoint",
+                     answer->error ? answer->error->text : "refused");
+}
+
+/* A payload that is missing or damaged is a failure of the attempt. */
+static void take_payload (work_t *self, const tmq_completion_t *answer)
+{
+    tmq_assignment_t *assignment = fetched (self, answer);
+    const tmq_part_t *part = answer->code == TMQ_OK ? answer->part : NULL;
+    if (!assignment)
+        return;
+    const tmq_blob_t *blob = &assignment->payload_blob;
+    if (part && !payload_add (&self->payload, part->bytes, part->length)) {
+        wait_longer (self, assignment, TMQ_SYSTEM, "payload", strerror (errno));
+    } else if (part && (part->more || payload_is (&self->payload, blob))) {
+        take_up (self, assignment);
+    } else if (part || answer->code == TMQ_NO_BLOB) {
+        const char *why =
+            answer->error ? answer->error->text : "its bytes are not those of its hash";
+        self->reports += report_damaged (&self->report, assignment, why);
+        payload_drop (&self->payload);
+        tmq_assignment_free (assignment);
+    } else {
+        wait_longer (self, assignment, answer->code, "payload",
+                     answer->error ? answer->error->text : "refused");
+    }
 }
 
 /* The broker does not take us as a worker of these queues. That the connection was refused is told
@@ -530,6 +577,8 @@ static void take_answers (work_t *self)
             self->reports -= report_take (&self->report, answer);
         else if (answer->op == TMQ_OP_CHECKPOINT_READ)
             take_checkpoint (self, answer);
+        else if (answer->op == TMQ_OP_BLOB_READ)
+            take_payload (self, answer);
         else if (talk_is_answer (answer))
             talk_answered (find_job (self, &answer->task_id, talk_attempt (answer)), answer);
         else if (link_state_take (&self->link, answer) && self->link.refused)
@@ -780,6 +829,7 @@ int run_work (app_t *app)
         .drain = args_has (args, OPT_DRAIN),
         .link = {.app = app, .meanwhile = "what runs goes on"},
         .idle_wall_ms = wall_ms (),
+        .payload = {.fd = -1},
     };
     int code = check_operands (app);
     if (code)

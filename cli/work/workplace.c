@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/spool.h"
 
 /* Making. */
 
@@ -45,30 +46,51 @@ char *workplace_make (void)
     return NULL;
 }
 
-static bool write_whole (int fd, const char *data, size_t bytes)
-{
-    while (bytes > 0) {
-        const ssize_t n = write (fd, data, bytes);
-        if (n < 0 && errno != EINTR)
-            return false;
-        data += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t) n : 0;
-    }
-    return true;
-}
-
-bool workplace_write (const char *place, const char *name, const void *data, size_t bytes)
+static int make_file (const char *place, const char *name)
 {
     char *path = workplace_path (place, name);
     const int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     free (path);
-    if (fd < 0)
-        return false;
-    const bool good = write_whole (fd, data, bytes);
+    return fd;
+}
+
+static void close_quietly (int fd)
+{
     const int reason = errno;
     close (fd);
     errno = reason;
+}
+
+bool workplace_write (const char *place, const char *name, const void *data, size_t bytes)
+{
+    const int fd = make_file (place, name);
+    if (fd < 0)
+        return false;
+    const bool good = spool_write (fd, data, bytes);
+    close_quietly (fd);
     return good;
+}
+
+bool workplace_copy (const char *place, const char *name, int from)
+{
+    enum { PIECE_BYTES = 64 * 1024 };
+    char *piece = must_alloc (PIECE_BYTES);
+    const int fd = make_file (place, name);
+    off_t at = 0;
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0) {
+        n = pread (from, piece, PIECE_BYTES, at);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0 && !spool_write (fd, piece, (size_t) n))
+            n = -1;
+        else if (n > 0)
+            at += n;
+    }
+    free (piece);
+    if (fd >= 0)
+        close_quietly (fd);
+    return n == 0;
 }
 
 /* Removing.

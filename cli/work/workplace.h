@@ -19,6 +19,8 @@ char *workplace_make (void);
 char *workplace_path (const char *place, const char *name);
 /* False with errno. */
 bool workplace_write (const char *place, const char *name, const void *data, size_t bytes);
+/* The same with all that is in a file. */
+bool workplace_copy (const char *place, const char *name, int from);
 
 /* Does only what a signal handler may do. False if something is left, because it took longer than
  * that or could not be removed; *slow tells which. One that is gone is removed. */

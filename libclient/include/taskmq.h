@@ -387,7 +387,11 @@ typedef enum tmq_op {
     /* Import (taskmq_import.h). */
     TMQ_OP_IMPORT, /* of blocking calls only */
     /* Retention (taskmq_admin.h): the same. */
-    TMQ_OP_CLEANUP
+    TMQ_OP_CLEANUP,
+    /* Large bodies (taskmq_blobs.h). */
+    TMQ_OP_BLOB_BEGIN, /* of blocking calls only, as is the next one */
+    TMQ_OP_BLOB_CHUNK,
+    TMQ_OP_BLOB_READ
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -436,7 +440,7 @@ typedef struct tmq_completion {
     tmq_link_state_t link;    /* LINK: the newest state; what was in between may be left out */
     char *text;               /* LOG */
     tmq_access_t *access;     /* of blocking calls about keys */
-    tmq_part_t *part;         /* AUDIT, AUDIT_HEAD, BACKUP, CHECKPOINT_READ */
+    tmq_part_t *part;         /* BLOB_READ, AUDIT, AUDIT_HEAD, BACKUP, CHECKPOINT_READ */
     struct tmq_queue_report *queues; /* of blocking calls about queues */
     tmq_inbox_t *inbox;              /* INBOX */
     tmq_answered_t *answered;        /* ANSWER */
@@ -484,13 +488,20 @@ typedef struct tmq_dependency {
                             TMQ_STATUS_NONE. Not looked at in a submit */
 } tmq_dependency_t;
 
+/* What is larger than a frame. */
+typedef struct tmq_blob {
+    uint64_t bytes;                    /* 0: there is none */
+    uint8_t hash[TMQ_BLOB_HASH_BYTES]; /* BLAKE2b-256 of it */
+} tmq_blob_t;
+
 /* A task to be submitted. Later versions append members. */
 typedef struct tmq_submission {
     size_t size;            /* sizeof (tmq_submit_t); set by the initialiser */
     tmq_id_t id;            /* a UUIDv7; all zero: the library makes one */
     uint8_t request_id[16]; /* all zero: the library makes one; unused in batches */
     const char *queue;      /* a name: [A-Za-z0-9._-]{1,64}; the only member that is required */
-    const void *payload;    /* payload_bytes bytes, at most TMQ_FRAME_BYTES_MAX; copied */
+    const void *payload;    /* payload_bytes bytes, copied. Of more than TMQ_FRAME_BYTES_MAX it is
+                               for tmq_submit alone, which uploads it first (taskmq_blobs.h) */
     size_t payload_bytes;
     const char *method;        /* at most 256 bytes; for the worker */
     const char *session;       /* a name: the thread of work it belongs to */
@@ -520,6 +531,7 @@ typedef struct tmq_submission {
     size_t needs_count;
     tmq_id_t parent; /* the task that it is a part of: one that the broker knows, or an earlier one
                         of the same batch; all zero: none */
+    tmq_blob_t payload_blob; /* in place of a payload: what tmq_blob_put gave */
 } tmq_submit_t;
 /* Fills in the defaults; queue is left to be set. */
 TMQ_API void tmq_submit_init (tmq_submit_t *submit, size_t size);
@@ -619,7 +631,9 @@ struct tmq_task {
     uint32_t lease_ms; /* as tmq_submit_t has it; and the next two */
     uint32_t backoff_ms;
     const char *dedup_key;
-    uint32_t adopted_from; /* the attempt whose late success is its outcome; 0: none */
+    uint32_t adopted_from;   /* the attempt whose late success is its outcome; 0: none */
+    tmq_blob_t payload_blob; /* its payload, if it is larger than a frame: then payload_bytes is its
+                                length, and tmq_payload_read and tmq_payload_save read it */
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);
@@ -884,6 +898,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 /* One header is enough: these are its parts by area, and need what stands above. */
 #include "taskmq_admin.h"
 #include "taskmq_again.h"
+#include "taskmq_blobs.h"
 #include "taskmq_import.h"
 #include "taskmq_logs.h"
 #include "taskmq_questions.h"

@@ -62,6 +62,9 @@ typedef struct tmq_assignment {
     size_t after_count;
     size_t checkpoint_bytes; /* that an earlier attempt kept; 0: none */
     uint32_t turns;          /* that earlier attempts told (tmq_turns); 0: none */
+    /* The payload, if it is larger than a frame: then `payload` is empty, and tmq_payload_read and
+     * tmq_payload_save of the task read it. */
+    tmq_blob_t payload_blob;
 } tmq_assignment_t;
 /* Accepts NULL. */
 TMQ_API void tmq_assignment_free (tmq_assignment_t *assignment);

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -395,6 +396,95 @@ static void goes_on_after_a_crash (void **state)
     assert_int_equal (restore (&error), STORE_ERROR_FOREIGN); /* not empty now */
 }
 
+/* Blobs. */
+
+enum { BLOB_BYTES = 300000 };
+
+static void blob_path (char out[300], const char *directory, const uint8_t *bytes)
+{
+    uint8_t hash[32];
+    char hex[65];
+    crypto_generichash (hash, sizeof (hash), bytes, BLOB_BYTES, NULL, 0);
+    sodium_bin2hex (hex, sizeof (hex), hash, sizeof (hash));
+    snprintf (out, 300, "%s/blobs/%.2s", directory, hex);
+    mkdir (out, 0700);
+    snprintf (out, 300, "%s/blobs/%.2s/%s", directory, hex, hex + 2);
+}
+
+static void make_blob (const char *directory, uint8_t *bytes, uint8_t seed)
+{
+    char path[300];
+    snprintf (path, sizeof (path), "%s/blobs", directory);
+    mkdir (path, 0700);
+    for (size_t i = 0; i < BLOB_BYTES; i++)
+        bytes[i] = (uint8_t) (seed + i * 31);
+    blob_path (path, directory, bytes);
+    write_file (path, bytes, BLOB_BYTES);
+}
+
+static void expect_blob (const uint8_t *bytes)
+{
+    static char found[BLOB_BYTES + 2];
+    char path[300];
+    blob_path (path, target, bytes);
+    assert_int_equal (read_file (path, found, sizeof (found)), BLOB_BYTES);
+    assert_memory_equal (found, bytes, BLOB_BYTES);
+}
+
+static void remove_trees (const fixture_t *fixture)
+{
+    char command[400];
+    snprintf (command, sizeof (command), "rm -rf '%s/blobs' '%s/blobs'", fixture->directory,
+              target);
+    assert_int_equal (system (command), 0);
+}
+
+static void blobs_come_back (void **state)
+{
+    static uint8_t one[BLOB_BYTES];
+    static uint8_t other[BLOB_BYTES];
+    const fixture_t *fixture = *state;
+    store_error_t error;
+    char path[300];
+    make_blob (fixture->directory, one, 1);
+    make_blob (fixture->directory, other, 2);
+    make_file (*state, false);
+    /* A crash has left some of another restore, in both places. */
+    assert_int_equal (mkdir (target, 0700), 0);
+    snprintf (path, sizeof (path), "%s/" RESTORE_SCRATCH, target);
+    assert_int_equal (mkdir (path, 0700), 0);
+    make_blob (path, one, 1);
+    make_blob (target, other, 2);
+    blob_path (path, target, other);
+    write_file (path, "half", 4);
+    if (restore (&error) != STORE_OK)
+        fail_msg ("%s", error.text);
+    expect_blob (one);
+    expect_blob (other);
+    remove_trees (fixture);
+}
+
+static void damaged_blobs_are_refused (void **state)
+{
+    static uint8_t one[BLOB_BYTES];
+    const fixture_t *fixture = *state;
+    char path[300];
+    make_blob (fixture->directory, one, 1);
+    load_archive (*state);
+    char *blobs = (char *) head_of ("blobs") + TAR_BLOCK_BYTES;
+    blobs[1000] = (char) (blobs[1000] ^ 1);
+    save_archive ();
+    assert_refused (STORE_ERROR_CORRUPT);
+    blobs[1000] = (char) (blobs[1000] ^ 1);
+    blobs[39] = (char) (blobs[39] + 1); /* its length */
+    save_archive ();
+    assert_refused (STORE_ERROR_CORRUPT);
+    free (archive);
+    blob_path (path, fixture->directory, one);
+    assert_int_equal (unlink (path), 0);
+    remove_trees (fixture);
+}
+
 static void sizes (void **state)
 {
     (void) state;
@@ -418,9 +508,17 @@ int main (void)
 {
 #define SQLITE(name) cmocka_unit_test_prestate_setup_teardown (name, setup, teardown, "sqlite")
     const struct CMUnitTest tests[] = {
-        SQLITE (there_and_back),  SQLITE (no_key_unless_asked), SQLITE (some_are_kept),
-        SQLITE (no_room),         SQLITE (evil_members),        SQLITE (damaged),
-        SQLITE (other_manifests), SQLITE (not_empty),           SQLITE (goes_on_after_a_crash),
+        SQLITE (there_and_back),
+        SQLITE (no_key_unless_asked),
+        SQLITE (some_are_kept),
+        SQLITE (no_room),
+        SQLITE (evil_members),
+        SQLITE (damaged),
+        SQLITE (other_manifests),
+        SQLITE (not_empty),
+        SQLITE (goes_on_after_a_crash),
+        SQLITE (blobs_come_back),
+        SQLITE (damaged_blobs_are_refused),
         cmocka_unit_test (sizes),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

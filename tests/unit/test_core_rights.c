@@ -51,6 +51,12 @@ static char judge_log (rig_t *rig, uint64_t request, unsigned n)
     return rig_code (rig, ME, request) == TMQ_LIMIT ? 'y' : judge_code (rig, request, n);
 }
 
+/* No task here has a blob: who may read it is told that. */
+static char judge_blob (rig_t *rig, uint64_t request, unsigned n)
+{
+    return rig_code (rig, ME, request) == TMQ_NO_BLOB ? 'y' : judge_code (rig, request, n);
+}
+
 /* The requests about many tasks. */
 static char judge_changed (rig_t *rig, uint64_t request, unsigned n)
 {
@@ -394,6 +400,52 @@ SEND (send_read_log)
     return rig_read_log (rig, ME, n);
 }
 
+static uint8_t some_hash[TMQ_BLOB_HASH_BYTES];
+
+static Taskmq__Blob some_blob (void)
+{
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    blob.hash = (ProtobufCBinaryData){sizeof (some_hash), some_hash};
+    blob.bytes = 1000000;
+    return blob;
+}
+
+SEND (send_blob_begin)
+{
+    (void) n;
+    Taskmq__Blob blob = some_blob ();
+    Taskmq__BlobBegin begin = TASKMQ__BLOB_BEGIN__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    begin.blob = &blob;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_BEGIN;
+    request.blob_begin = &begin;
+    return rig_send (rig, ME, &request, NULL, 0);
+}
+
+SEND (send_blob_chunk)
+{
+    (void) n;
+    Taskmq__Blob blob = some_blob ();
+    Taskmq__BlobChunk chunk = TASKMQ__BLOB_CHUNK__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    chunk.blob = &blob;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_CHUNK;
+    request.blob_chunk = &chunk;
+    return rig_send (rig, ME, &request, "", 0);
+}
+
+SEND (send_blob_read)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__BlobRead read = TASKMQ__BLOB_READ__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    read.task_id = (ProtobufCBinaryData){sizeof (id.bytes), id.bytes};
+    read.part = 1;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_READ;
+    request.blob_read = &read;
+    return rig_send (rig, ME, &request, NULL, 0);
+}
+
 SEND (send_checkpoint)
 {
     return rig_checkpoint (rig, ME, lease_of (rig, n), "");
@@ -478,6 +530,11 @@ static const probe_t PROBES[] = {
     {"read_log", send_read_log, judge_log, OWN, "ynnnn yynny nnnny ddddd yyyny yyyny"},
     {"read_log", send_read_log, judge_log, DONE + OWN, "ynnn yynn nnnn dddd yyyn yyyn"},
     {"read_log", send_read_log, judge_log, GONE + OWN, "enn een nnn ddd eee eee"},
+    {"blob_read", send_blob_read, judge_blob, OWN, "ynnnn yynny nnnny ddddd yyyny yyyny"},
+    {"blob_read", send_blob_read, judge_blob, DONE + OWN, "ynnn yynn nnnn dddd yyyn yyyn"},
+    {"blob_read", send_blob_read, judge_blob, GONE + OWN, "enn een nnn ddd eee eee"},
+    {"blob_begin", send_blob_begin, judge_log, OWN, "y d d d y y"},
+    {"blob_chunk", send_blob_chunk, judge_log, OWN, "y d d d y y"},
     {"task_events", send_history, judge_history, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"task_events", send_history, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"attempts", send_attempts, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},

@@ -181,7 +181,7 @@ static void test_every_kind_has_a_row (void **state)
         assert_true (verdict.code != TMQ_UNSUPPORTED || hello);
         free (empty);
     }
-    assert_int_equal (rows, 88);
+    assert_int_equal (rows, 91);
     assert_int_equal (needing, 36);
 }
 

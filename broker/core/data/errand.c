@@ -24,6 +24,7 @@ void errand_clear (errand_t *self)
     buf_drop (self->request);
     buf_drop (self->fields);
     buf_drop (self->body);
+    buf_drop (self->bytes);
 }
 
 void errand_free (errand_t *self)

@@ -20,13 +20,16 @@ enum { ERRAND_TEXT_SIZE = 512 };
 
 typedef struct errand {
     /* The question, filled in by the engine. */
-    uint32_t op;                      /* its member of Request.op */
-    peer_t peer;                      /* who asks */
-    char *identity;                   /* … and what net takes it for */
-    buf_t *request;                   /* the packed Request */
-    bool owns;                        /* the name that it is about owns live tasks */
-    int64_t task_number;              /* of the task that it is about; 0: none */
-    char ns[TMQ_NAME_LENGTH_MAX + 1]; /* of the link */
+    uint32_t op;                       /* its member of Request.op */
+    peer_t peer;                       /* who asks */
+    char *identity;                    /* … and what net takes it for */
+    buf_t *request;                    /* the packed Request */
+    bool owns;                         /* the name that it is about owns live tasks */
+    buf_t *bytes;                      /* of a BLOB_CHUNK */
+    uint8_t blob[TMQ_BLOB_HASH_BYTES]; /* of a BLOB_READ: which, … */
+    uint64_t blob_bytes;               /* … and how long it is */
+    int64_t task_number;               /* of the task that it is about; 0: none */
+    char ns[TMQ_NAME_LENGTH_MAX + 1];  /* of the link */
     /* Filled in by the server on its way: the address of the peer, or empty, … */
     char address[64];
     bool has_key; /* … and the key that it came in by */
@@ -39,6 +42,7 @@ typedef struct errand {
     uint32_t member; /* number of the member; 0: the answer has no body */
     buf_t *fields;   /* its contents, packed; NULL: all members have their defaults */
     buf_t *body;     /* second frame, or NULL */
+    bool whole;      /* the blob of the request is there */
     void *context;   /* the engine's own; NULL: an errand of the server itself */
 } errand_t;
 

@@ -50,25 +50,62 @@ static bool number_read (const uint8_t **at, const uint8_t *end, uint64_t *out)
     return false;
 }
 
-bool extra_parent (const buf_t *packed, tmq_id_t *out)
+/* The member of this number, which has a length; NULL: there is none. */
+static const uint8_t *member_find (const buf_t *packed, unsigned member, uint64_t *length)
 {
-    enum { PARENT_TAG = 16 << 3 | 2 }; /* of taskmq.proto, with a length behind it */
     const uint8_t *at = buf_bytes (packed);
     const uint8_t *end = at + buf_length (packed);
     uint64_t tag;
-    uint64_t number;
-    while (at < end && number_read (&at, end, &tag) && number_read (&at, end, &number)) {
+    while (at < end && number_read (&at, end, &tag) && number_read (&at, end, length)) {
         if ((tag & 7) == 0)
             continue;
-        if ((tag & 7) != 2 || number > (uint64_t) (end - at)) /* Extra has no other kinds */
-            return false;
-        if (tag == PARENT_TAG && number == sizeof (out->bytes)) {
-            memcpy (out->bytes, at, sizeof (out->bytes));
-            return true;
-        }
-        at += number;
+        if ((tag & 7) != 2 || *length > (uint64_t) (end - at)) /* Extra has no other kinds */
+            return NULL;
+        if (tag >> 3 == member)
+            return at;
+        at += *length;
     }
-    return false;
+    return NULL;
+}
+
+/* Numbers of taskmq.proto. */
+enum { MEMBER_PARENT = 16, MEMBER_PAYLOAD_BLOB = 37 };
+
+bool extra_parent (const buf_t *packed, tmq_id_t *out)
+{
+    uint64_t length;
+    const uint8_t *parent = member_find (packed, MEMBER_PARENT, &length);
+    if (parent == NULL || length != sizeof (out->bytes))
+        return false;
+    memcpy (out->bytes, parent, sizeof (out->bytes));
+    return true;
+}
+
+uint64_t extra_blob_bytes (const buf_t *packed)
+{
+    uint64_t length;
+    const uint8_t *at = member_find (packed, MEMBER_PAYLOAD_BLOB, &length);
+    if (at == NULL)
+        return 0;
+    Taskmq__Blob *blob = taskmq__blob__unpack (&MEMORY, (size_t) length, at);
+    uint64_t bytes = blob == NULL ? 0 : blob->bytes;
+    taskmq__blob__free_unpacked (blob, &MEMORY);
+    return bytes;
+}
+
+buf_t *extra_without_hashes (buf_t *packed)
+{
+    uint64_t length;
+    if (packed == NULL || member_find (packed, MEMBER_PAYLOAD_BLOB, &length) == NULL)
+        return buf_keep (packed);
+    Taskmq__Extra *fields =
+        taskmq__extra__unpack (&MEMORY, buf_length (packed), buf_bytes (packed));
+    assert (fields != NULL); /* we packed it */
+    free (fields->payload_blob->hash.data);
+    fields->payload_blob->hash = (ProtobufCBinaryData){0, NULL};
+    buf_t *bare = extra_pack (fields);
+    taskmq__extra__free_unpacked (fields, &MEMORY);
+    return bare;
 }
 
 bool extra_waits (buf_t *packed)

@@ -29,6 +29,11 @@ typedef struct extra {
 buf_t *extra_pack (const Taskmq__Extra *fields);
 /* The task that one with it is a part of; false: of none. */
 bool extra_parent (const buf_t *packed, tmq_id_t *out);
+/* The same without the hash of what is too large for a row, for who may not see bodies: the hash
+ * would tell whether a body is one that he knows. One more reference if it has none. */
+buf_t *extra_without_hashes (buf_t *packed);
+/* Of the payload of one with it, if that is too large for a row. */
+uint64_t extra_blob_bytes (const buf_t *packed);
 /* A task with it waits for others to end. */
 bool extra_waits (buf_t *packed);
 /* What one with these fields takes in memory, about; 0 for NULL. */

@@ -59,3 +59,16 @@ void lookup_take_tombstone (lookup_t *key, const removal_t *removal)
     snprintf (key->tombstone_owner, sizeof (key->tombstone_owner), "%s", removal->owner);
     snprintf (key->tombstone_queue, sizeof (key->tombstone_queue), "%s", removal->queue);
 }
+
+void boot_raise (boot_t *boot, const batch_t *batch)
+{
+    for (size_t i = 0; i < batch->records_count; i++) {
+        if (batch->records[i]->number > boot->last_number)
+            boot->last_number = batch->records[i]->number;
+    }
+    if (batch->blocks_count > 0) {
+        const event_block_t *last = &batch->blocks[batch->blocks_count - 1];
+        boot->last_pos = last->first_pos + last->count - 1;
+    }
+    boot->newest_ms = batch->wall_ms;
+}

@@ -28,6 +28,9 @@ typedef struct boot {
     bool journal_cut;           /* commits that were not synced were lost with the power */
     const char *journal_way;    /* how the journal is written: a word for the log, or NULL */
 } boot_t;
+/* Numbers and positions once given are not given again after a failed commit; the gap is harmless,
+ * a number that stands twice would not be. */
+void boot_raise (boot_t *boot, const batch_t *batch);
 
 /* Namespaces that the store has forgotten: without tasks and tombstones, and past the time that
  * events are kept. */

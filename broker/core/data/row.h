@@ -28,6 +28,7 @@
     X (LATE, 20, "late", LIVE, "namespace, task, attempt: what is known of such a success")        \
     X (CHECKPOINT, 6, "checkpoint", TABLES, "namespace, task: what a worker keeps of its work")    \
     X (TURN, 21, "turn", TABLES, "namespace, task, place: what a worker told of a turn")           \
+    X (BLOB, 23, "blob", LIVE, "hash: that tasks name, and how many")                              \
     X (TURNS_LEFT, 22, "turns-left", LIVE, "namespace, task: gone, but its turns are not yet")     \
     X (QUEUE, 7, "queue", LIVE, "namespace, queue: what is set for it")                            \
     X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")    \

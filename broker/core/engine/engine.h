@@ -191,6 +191,8 @@ bool engine_deed_next (engine_t *self, deed_t *out);
 /* Keeps a row of the server's own, which the engine knows nothing of, with the next commit. */
 void engine_keep_row (engine_t *self, row_t row, now_t now);
 
+/* Somebody may name the blob of this hash, or a crash would bring a task back that does. */
+bool engine_blob_is_needed (engine_t *self, const uint8_t *hash);
 /* Work to be done off the loop, or NULL. Belongs to the caller until engine_errand_done. */
 errand_t *engine_errand_next (engine_t *self);
 

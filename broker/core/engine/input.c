@@ -37,6 +37,7 @@
 #include "core/streams/subscription.h"
 #include "core/tasks/asking.h"
 #include "core/tasks/attempt.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
 #include "core/tasks/due.h"
@@ -607,6 +608,11 @@ void engine_keep_row (engine_t *self, row_t row, now_t now)
 bool engine_deed_next (engine_t *self, deed_t *out)
 {
     return deeds_next (&self->requests, out);
+}
+
+bool engine_blob_is_needed (engine_t *self, const uint8_t *hash)
+{
+    return blob_is_needed (&self->tasks, hash);
 }
 
 errand_t *engine_errand_next (engine_t *self)

@@ -8,6 +8,7 @@
 #include "core/requests/report.h"
 #include "core/tasks/asking.h"
 #include "core/tasks/attempt.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
 #include "core/tasks/due.h"
@@ -53,7 +54,7 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
         task->queue->input_required++;
     if (task->status == TMQ_STATUS_QUEUED) {
         task->queue->queued++;
-        task->queue->queued_bytes += task->payload_bytes;
+        task->queue->queued_bytes += extras_payload_bytes (task);
         task->by_wall = task->attempt == 0; /* a delay has become a time of day */
     }
     if (task->status == TMQ_STATUS_QUEUED && !record->leased) {
@@ -128,6 +129,11 @@ static void load_turns_left (engine_t *self, const row_t *row)
     turns_load (&self->tasks, row);
 }
 
+static void load_blob (engine_t *self, const row_t *row)
+{
+    blobs_load (&self->tasks, row);
+}
+
 static void load_worker (engine_t *self, const row_t *row)
 {
     roster_load (&self->match, row);
@@ -139,6 +145,7 @@ static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_SCHEDULE] = load_schedule, [ROW_KIND_ENTRIES] = load_entries,
     [ROW_KIND_WORKER] = load_worker,     [ROW_KIND_SESSION] = load_session,
     [ROW_KIND_LATE] = load_late,         [ROW_KIND_TURNS_LEFT] = load_turns_left,
+    [ROW_KIND_BLOB] = load_blob,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

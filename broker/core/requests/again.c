@@ -112,7 +112,9 @@ static bool refuse_limit (done_t *out, const char *what, size_t limit)
 
 static size_t payload_of (const found_t *found)
 {
-    return found->task != NULL ? found->task->payload_bytes : found->record->payload_bytes;
+    return found->task != NULL
+               ? extras_payload_bytes (found->task)
+               : found->record->payload_bytes + extra_blob_bytes (found->record->extra);
 }
 
 /* What a task takes in memory of the texts of live ones, when it comes back. */

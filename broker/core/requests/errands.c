@@ -12,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "core/requests/answer.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/index.h"
 
 enum {
@@ -40,6 +41,9 @@ static size_t count_of (const link_t *link)
 /* What everybody may ask for keeps no operator from what he has to do. */
 static size_t *counted_in (requests_t *self, uint32_t op)
 {
+    if (op == TASKMQ__REQUEST__OP_BLOB_BEGIN || op == TASKMQ__REQUEST__OP_BLOB_CHUNK ||
+        op == TASKMQ__REQUEST__OP_BLOB_READ)
+        return &self->errands_of_blobs_count;
     bool of_all = op == TASKMQ__REQUEST__OP_READ_LOG || op == TASKMQ__REQUEST__OP_ENROLL;
     return of_all ? &self->errands_of_all_count : &self->errands_count;
 }
@@ -75,7 +79,7 @@ static bool owns_tasks (const call_t *call)
            task_owner_has_some (call->requests->tasks, request->invite->name);
 }
 
-static errand_job_t *begin (call_t *call)
+errand_t *errand_begin (call_t *call)
 {
     requests_t *self = call->requests;
     char text[LIMIT_TEXT_SIZE];
@@ -103,19 +107,19 @@ static errand_job_t *begin (call_t *call)
     list_push_back (&self->errands, &job->node);
     list_push_back (&call->link->errands, &job->of_link);
     ++*count;
-    return job;
+    return &job->errand;
 }
 
 void on_errand (call_t *call)
 {
-    begin (call);
+    errand_begin (call);
 }
 
 void errand_about_task (call_t *call, int64_t number)
 {
-    errand_job_t *job = begin (call);
-    if (job != NULL)
-        job->errand.task_number = number;
+    errand_t *errand = errand_begin (call);
+    if (errand != NULL)
+        errand->task_number = number;
 }
 
 errand_t *errand_jobs_next (requests_t *self)
@@ -141,6 +145,8 @@ static void job_free (requests_t *self, errand_job_t *job)
 void errand_answer (requests_t *self, errand_t *errand)
 {
     errand_job_t *job = errand->context;
+    if (errand->whole)
+        blob_claim (self->tasks, errand->ns, errand->identity, errand->blob, errand->blob_bytes);
     if (job->link != NULL) {
         bool good = errand->code == TMQ_OK;
         const char *text = errand->text[0] != '\0' ? errand->text : NULL;

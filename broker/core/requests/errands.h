@@ -10,6 +10,8 @@
 #include "core/data/errand.h"
 #include "core/requests/requests.h"
 
+/* The request becomes one; NULL: there are too many, which was answered. */
+errand_t *errand_begin (call_t *call);
 void on_errand (call_t *call);
 /* … about a task that the link may read. */
 void errand_about_task (call_t *call, int64_t number);

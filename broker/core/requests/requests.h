@@ -51,12 +51,13 @@ typedef struct requests {
     node_t stats;        /* requests for stats that are being answered (stats.c) */
     size_t stats_count;
     node_t errands; /* requests that need a file (errands.c): to be given to the server, … */
-    node_t errands_given;        /* … and with it */
-    size_t errands_count;        /* for operators, … */
-    size_t errands_of_all_count; /* … and for everybody */
-    node_t log_pieces;           /* to be given to the server (log.c) */
-    size_t log_bytes;            /* of memory, of them, and of those that are with it */
-    deed_t deeds[DEEDS_MAX];     /* for the record (deeds.c) */
+    node_t errands_given;          /* … and with it */
+    size_t errands_count;          /* for operators, … */
+    size_t errands_of_all_count;   /* … for everybody, … */
+    size_t errands_of_blobs_count; /* … and about blobs */
+    node_t log_pieces;             /* to be given to the server (log.c) */
+    size_t log_bytes;              /* of memory, of them, and of those that are with it */
+    deed_t deeds[DEEDS_MAX];       /* for the record (deeds.c) */
     size_t deeds_count;
     size_t deeds_told;   /* of them */
     uint64_t deeds_left; /* those not sampled that found no place */
@@ -96,6 +97,9 @@ void on_payload (call_t *call);
 void on_cancel (call_t *call);
 void on_why (call_t *call);
 void on_log (call_t *call);
+void on_blob_begin (call_t *call);
+void on_blob_chunk (call_t *call);
+void on_blob_read (call_t *call);
 void on_read_log (call_t *call);
 void on_ask (call_t *call);
 void on_take_answers (call_t *call);

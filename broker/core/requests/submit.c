@@ -18,6 +18,7 @@
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
 #include "core/requests/submit.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
 #include "core/tasks/extras.h"
@@ -176,6 +177,8 @@ static task_t *accept_task (requests_t *self, space_t *space, name_t *identity,
     space_add_task (task);
     account_add_task (self->tasks, task);
     session_add_task (self->tasks, task);
+    if (extras_of (task)->payload_blob != NULL)
+        blob_take (self->tasks, extras_of (task)->payload_blob);
     dependents_judge (self->tasks, task);
     self->tasks->open.bytes += task->payload_bytes + buf_length (extra_packed (task->extra));
     self->base->counts.submitted++;
@@ -237,11 +240,21 @@ static bool same_task (const found_t *a, const found_t *b)
     return memcmp (&x.id, &y.id, sizeof (x.id)) == 0;
 }
 
+static const Taskmq__Blob *blob_of (const Taskmq__TaskSpec *spec)
+{
+    return spec->extra == NULL ? NULL : spec->extra->payload_blob;
+}
+
+static size_t payload_of (const Taskmq__TaskSpec *spec)
+{
+    return spec->payload_bytes + (blob_of (spec) == NULL ? 0 : (size_t) blob_of (spec)->bytes);
+}
+
 static bool queue_has_room (const requests_t *self, const space_t *space,
                             const Taskmq__TaskSpec *spec, answer_t *refusal)
 {
     size_t limit = 0;
-    const char *what = room_of_queue (self, space, spec->queue, spec->payload_bytes, &limit);
+    const char *what = room_of_queue (self, space, spec->queue, payload_of (spec), &limit);
     if (what != NULL)
         *refusal = (answer_t){.code = TMQ_LIMIT, .text = what, .limit = limit};
     return what == NULL;
@@ -257,6 +270,22 @@ static bool needs_have_room (const requests_t *self, const space_t *space,
                           .text = "sets of requirements in the queue",
                           .limit = TMQ_NEEDS_SETS_MAX};
     return false;
+}
+
+/* Only who has the bytes may name them: a hash alone would give everybody everything. */
+static bool blob_is_refused (call_t *call, const Taskmq__TaskSpec *spec, answer_t *refusal)
+{
+    const tasks_t *tasks = call->requests->tasks;
+    const Taskmq__Blob *blob = blob_of (spec);
+    if (blob == NULL)
+        return false;
+    if (!blob_is_claimed (tasks, call->link->space->name, name_text (call->link->identity), blob))
+        *refusal = (answer_t){.code = TMQ_NO_BLOB, .text = "payload_blob: is to be uploaded first"};
+    else if (!blobs_have_room (tasks, blob))
+        *refusal = (answer_t){.code = TMQ_LIMIT, .text = "blobs", .limit = BLOBS_MAX};
+    else
+        return false;
+    return true;
 }
 
 static bool never_starts (const requests_t *self, const Taskmq__TaskSpec *spec)
@@ -284,7 +313,7 @@ static bool may_accept (const requests_t *self, const space_t *space, const link
         *refusal = (answer_t){.code = TMQ_INVALID,
                               .text = "start_by: the time has passed, or the task may start only "
                                       "after it"};
-    else if (room_refuses (self, space, spec->payload_bytes, texts_bytes (spec), &room))
+    else if (room_refuses (self, space, payload_of (spec), texts_bytes (spec), &room))
         *refusal = (answer_t){.code = TMQ_LIMIT, .full = memory_text (room.text)};
     else if (code != TMQ_OK)
         *refusal = (answer_t){.code = code, .full = memory_text (why)};
@@ -331,9 +360,10 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     if (unknown.code != TMQ_OK)
         return (answer_t){.code = unknown.code, .full = unknown.text};
     answer_t refusal;
-    if (!may_accept (self, space, call->link, spec, &refusal))
+    if (!may_accept (self, space, call->link, spec, &refusal) ||
+        blob_is_refused (call, spec, &refusal))
         return refusal;
-    quota_refusal_t over = quota_submit (self, call->link, spec->payload_bytes);
+    quota_refusal_t over = quota_submit (self, call->link, payload_of (spec));
     if (over.refused)
         return refused_by_quota (&over);
     makers_count (self->tasks, space, call->link->identity);

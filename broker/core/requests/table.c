@@ -99,6 +99,7 @@ WANT (want_the_payload)
     }
 WANT_ID (answer)
 WANT_ID (attempts)
+WANT_ID (blob_read)
 WANT_ID (cancel)
 WANT_ID (task_events)
 WANT_ID (turns)
@@ -275,6 +276,9 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
     X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
     X (READ_LOG, on_read_log, want_read_log, RIGHT_BODY | RIGHT_WORK, 8)                           \
+    X (BLOB_BEGIN, on_blob_begin, want_nothing, RIGHT_SUBMIT, 8)                                   \
+    X (BLOB_CHUNK, on_blob_chunk, want_nothing, RIGHT_SUBMIT, 8)                                   \
+    X (BLOB_READ, on_blob_read, want_blob_read, RIGHT_BODY | RIGHT_WORK, 8)                        \
     X (SUBSCRIBE, on_subscribe, want_subscribe, SEES, 8)                                           \
     X (CREDIT, on_credit, want_nothing, RIGHT_LINK, 1)                                             \
     X (UNSUBSCRIBE, on_unsubscribe, want_nothing, RIGHT_LINK, 1)                                   \

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/tasks/extras.h"
 
 /* Two of those that have been there for longest, for each that comes: who left with a bucket that
  * was not full would stay for ever. */
@@ -86,7 +87,7 @@ void account_add_task (tasks_t *self, const task_t *task)
     if (account == NULL)
         return;
     account->tasks++;
-    account->bytes += task->payload_bytes;
+    account->bytes += extras_payload_bytes (task);
 }
 
 void account_end_task (tasks_t *self, const task_t *task)
@@ -95,7 +96,7 @@ void account_end_task (tasks_t *self, const task_t *task)
     if (account == NULL)
         return;
     account->tasks--;
-    account->bytes -= task->payload_bytes;
+    account->bytes -= extras_payload_bytes (task);
     account_release (self, account);
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "core/tasks/account.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/change.h"
 #include "core/tasks/checkpoint.h"
 #include "core/tasks/due.h"
@@ -44,7 +45,8 @@ static void count_status (const task_t *task, tmq_status_t status, int by)
     queue_t *queue = task->queue;
     if (status == TMQ_STATUS_QUEUED) {
         queue->queued += (uint32_t) by;
-        queue->queued_bytes += by > 0 ? task->payload_bytes : 0 - (uint64_t) task->payload_bytes;
+        uint64_t bytes = extras_payload_bytes (task);
+        queue->queued_bytes += by > 0 ? bytes : 0 - bytes;
     } else if (status == TMQ_STATUS_WORKING)
         queue->working += (uint32_t) by;
     else if (status == TMQ_STATUS_INPUT_REQUIRED)
@@ -368,6 +370,7 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record, task_
         extra_t *extra = extra_new (record->extra);
         checkpoint_remove (self, record, extra->fields);
         turns_remove (self, space, record, extra->fields);
+        blobs_remove (self, extra->fields);
         extra_free (extra);
     }
     kept_drop (self, space, &record->id);

@@ -15,6 +15,12 @@ void extras_drop (tasks_t *self, task_t *task);
 
 /* The fields, to be read. Of a task without any all are unset. */
 const Taskmq__Extra *extras_of (const task_t *task);
+/* Of its payload, in a row or a blob. */
+static inline uint64_t extras_payload_bytes (const task_t *task)
+{
+    const Taskmq__Blob *blob = task->extra == NULL ? NULL : task->extra->fields->payload_blob;
+    return task->payload_bytes + (blob == NULL ? 0 : blob->bytes);
+}
 /* The fields, to be changed: made when the task has none. What is pointed to is replaced with
  * extra_set_text, or is memory of malloc. extras_changed is to follow, and journal_touch for the
  * task, as of every change. Packed it must not be longer than TMQ_EXTRA_BYTES_MAX: whoever adds

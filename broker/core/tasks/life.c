@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/tasks/account.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
@@ -43,6 +44,7 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
     list_init (&self->accounts);
     list_init (&self->rows_unwritten);
     list_init (&self->turns_left);
+    blobs_init (self);
     edges_init (&self->edges);
     list_init (&self->removed);
     list_init (&self->sessions_gone);
@@ -56,6 +58,7 @@ void tasks_reset (tasks_t *self)
     edges_clear (self);
     kept_clear (self);
     turns_clear (self);
+    blobs_clear (self);
     askings_clear (self);
     clear_tasks (self);
     lanes_reset (self);

@@ -6,7 +6,7 @@
 #ifndef TASKMQ_CORE_SPACE_H
 #define TASKMQ_CORE_SPACE_H
 
-#include "core/tasks/tasks.h"
+#include "core/tasks/extras.h"
 
 space_t *space_find (const tasks_t *self, const char *name);
 space_t *space_make (tasks_t *self, const char *name); /* found or made */
@@ -14,12 +14,12 @@ space_t *space_make (tasks_t *self, const char *name); /* found or made */
 static inline void space_add_task (const task_t *task)
 {
     task->queue->space->tasks++;
-    task->queue->space->bytes += task->payload_bytes;
+    task->queue->space->bytes += extras_payload_bytes (task);
 }
 static inline void space_end_task (const task_t *task)
 {
     task->queue->space->tasks--;
-    task->queue->space->bytes -= task->payload_bytes;
+    task->queue->space->bytes -= extras_payload_bytes (task);
 }
 /* Notes it for spaces_free_idle if nobody needs it. */
 void space_release (tasks_t *self, space_t *space);

@@ -219,6 +219,15 @@ typedef struct questions {
     uint64_t last_number;
 } questions_t;
 
+/* Bodies that are larger than a frame (blobs.h). */
+typedef struct blobs {
+    map_t by_hash;
+    node_t claims;
+    node_t resting;
+    size_t claims_count;
+    size_t named; /* by tasks */
+} blobs_t;
+
 typedef struct tasks {
     base_t *base;
     history_t *history;
@@ -277,6 +286,7 @@ typedef struct tasks {
     map_t kept;        /* late successes, by namespace and task */
     map_t rows_by_key; /* their newest changes that are not written back */
     node_t rows_unwritten;
+    blobs_t blobs;
     node_t turns_left;     /* of tasks that are gone (turns.h) */
     node_t counted_spaces; /* whose counts of entries go with the open batch */
     /* The newest batch with a change of what a sweep may have seen before it. */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "core/data/extra.h"
+
 /* Numbers of fields in taskmq.proto. The unit tests unpack with the generated code. */
 enum {
     EVENT_LIST_EVENTS = 1,
@@ -201,7 +203,9 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
     bytes_append_uint (out, TASK_SEQ, record->last_seq);
     bytes_append_uint (out, TASK_BODY, bodies.body);
     bytes_append_uint (out, TASK_FAILURES, record->failures);
-    bytes_append_blob (out, TASK_EXTRA, buf_bytes (record->extra), buf_length (record->extra));
+    buf_t *extra = bare ? extra_without_hashes (record->extra) : buf_keep (record->extra);
+    bytes_append_blob (out, TASK_EXTRA, buf_bytes (extra), buf_length (extra));
+    buf_drop (extra);
     bytes_append_uint (out, TASK_LEASE_MS, record->lease_ms);
     bytes_append_uint (out, TASK_BACKOFF_MS, record->backoff_ms);
     if (!bare)

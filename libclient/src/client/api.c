@@ -28,7 +28,14 @@ int tmq_submit (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in
 {
     core_request_t *request = NULL;
     core_answer_t *answer = NULL;
+    tmq_submit_t taken = {0};
     memset (out, 0, sizeof *out);
+    if (in != NULL && in->size > offsetof (tmq_submit_t, payload_bytes) &&
+        in->payload_bytes > TMQ_FRAME_BYTES_MAX) {
+        out->code = core_submit_take (&taken, in, error);
+        return out->code != TMQ_OK ? out->code
+                                   : client_submit_large (out, client, &taken, timeout_ms, error);
+    }
     int code = submit_request (&request, in, error);
     if (code == TMQ_OK)
         code = client_call (&answer, client, request, timeout_ms, error);

@@ -151,6 +151,12 @@ int client_begin (tmq_client_t *client, core_request_t *request, uint32_t timeou
 void client_object_add (tmq_client_t *client, client_object_t *object);
 void client_object_remove (client_object_t *object);
 
+/* api_blobs.c. */
+
+/* tmq_submit of a payload that is larger than a frame. */
+int client_submit_large (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
+                         uint32_t timeout_ms, tmq_error_t *error);
+
 /* api_worker.c. */
 
 /* The handler of the attempt has returned: if nothing has ended it, it is renewed no more. */

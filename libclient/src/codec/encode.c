@@ -50,7 +50,8 @@ enum {
     EXTRA_FAIR_KEY = 10,
     EXTRA_NEEDS = 11,
     EXTRA_AFTER = 15,
-    EXTRA_PARENT = 16
+    EXTRA_PARENT = 16,
+    EXTRA_PAYLOAD_BLOB = 37
 };
 
 /* Checks. */
@@ -75,8 +76,7 @@ int core_check_labels (const tmq_label_t *labels, size_t count, tmq_error_t *err
     return code;
 }
 
-/* What the caller's version of the struct has, over the defaults: in->size is its length. */
-static int submit_take (tmq_submit_t *out, const tmq_submit_t *in, tmq_error_t *error)
+int core_submit_take (tmq_submit_t *out, const tmq_submit_t *in, tmq_error_t *error)
 {
     tmq_submit_init (out);
     return core_sized_take (out, sizeof *out, in, sizeof in->size + sizeof in->id)
@@ -108,6 +108,8 @@ static int check_submit (const tmq_submit_t *in, tmq_error_t *error)
     if (in->payload_bytes > TMQ_FRAME_BYTES_MAX)
         return core_error (error, TMQ_TOO_LARGE, "payload: %zu bytes, at most %d are allowed",
                            in->payload_bytes, TMQ_FRAME_BYTES_MAX);
+    if (in->payload_bytes > 0 && in->payload_blob.bytes > 0)
+        return core_error (error, TMQ_INVALID, "payload_blob: must not stand beside a payload");
     code = core_check_labels (in->needs, in->needs_count, error);
     if (code != TMQ_OK)
         return code;
@@ -270,6 +272,12 @@ static void encode_extra (bytes_t *out, const tmq_submit_t *in)
     encode_after (&extra, in);
     if (!id_is_zero (&in->parent))
         bytes_append_blob (&extra, EXTRA_PARENT, in->parent.bytes, ID_BYTES);
+    if (in->payload_blob.bytes > 0) {
+        bytes_mark_t mark = bytes_open (&extra, EXTRA_PAYLOAD_BLOB);
+        bytes_append_blob (&extra, 1, in->payload_blob.hash, sizeof in->payload_blob.hash);
+        bytes_append_uint (&extra, 2, in->payload_blob.bytes);
+        bytes_close (&extra, mark);
+    }
     bytes_append_blob (out, SPEC_EXTRA, extra.data, extra.length);
     out->failed |= extra.failed;
     bytes_free (&extra);
@@ -303,7 +311,7 @@ int core_encode_spec (bytes_t *out, const tmq_submit_t *given, tmq_error_t *erro
 {
     static const tmq_id_t none;
     tmq_submit_t taken = {0};
-    int code = submit_take (&taken, given, error);
+    int code = core_submit_take (&taken, given, error);
     if (code == TMQ_OK)
         code = check_submit (&taken, error);
     if (code == TMQ_OK && !id_is_zero (&taken.id))
@@ -352,7 +360,7 @@ int core_request_submit (core_request_t **out, const tmq_submit_t *given, const 
     static const uint8_t none[16] = {0};
     tmq_submit_t taken = {0};
     const tmq_submit_t *in = &taken;
-    int code = submit_take (&taken, given, error);
+    int code = core_submit_take (&taken, given, error);
     if (code == TMQ_OK)
         code = check_submit (in, error);
     if (code != TMQ_OK)
@@ -432,7 +440,7 @@ static int batch_fill (core_group_t *group, const tmq_submit_t *in, const tmq_id
     for (size_t i = 0; i < count; i++, at += in->size) {
         tmq_submit_t one = {0};
         tmq_error_t refused;
-        int code = submit_take (&one, (const tmq_submit_t *) (const void *) at, &refused);
+        int code = core_submit_take (&one, (const tmq_submit_t *) (const void *) at, &refused);
         if (code == TMQ_OK)
             code = check_submit (&one, &refused);
         if (code != TMQ_OK)

@@ -55,6 +55,9 @@ typedef enum core_op {
     X (TMQ_OP_CANCEL, CANCEL)                                                                      \
     X (TMQ_OP_CHECKPOINT, CHECKPOINT)                                                              \
     X (TMQ_OP_CHECKPOINT_READ, CHECKPOINT_READ)                                                    \
+    X (TMQ_OP_BLOB_BEGIN, BLOB_BEGIN)                                                              \
+    X (TMQ_OP_BLOB_CHUNK, BLOB_CHUNK)                                                              \
+    X (TMQ_OP_BLOB_READ, BLOB_READ)                                                                \
     X (TMQ_OP_RETRY, RETRY)                                                                        \
     X (TMQ_OP_RESUME, RESUME)                                                                      \
     X (TMQ_OP_SET, SET)                                                                            \

@@ -38,6 +38,8 @@ const Taskmq__Part *core_part_of (const Taskmq__Reply *reply)
         return reply->log_page;
     if (reply->body_case == TASKMQ__REPLY__BODY_CHECKPOINT_STATE)
         return reply->checkpoint_state;
+    if (reply->body_case == TASKMQ__REPLY__BODY_BLOB_PART)
+        return reply->blob_part;
     return reply->body_case == TASKMQ__REPLY__BODY_BACKUP_PART ? reply->backup_part : NULL;
 }
 
@@ -373,6 +375,19 @@ bool core_reply_part (core_requests_t *self, core_request_t *request, const Task
         return false;
     completion->part = core_part_record (part, body);
     return end_made (self, request, completion->part);
+}
+
+bool core_reply_blob_at (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                         const uint8_t *body)
+{
+    (void) body;
+    Taskmq__Part at = TASKMQ__PART__INIT;
+    if (reply->body_case != TASKMQ__REPLY__BODY_BLOB_AT)
+        return false;
+    at.offset = reply->blob_at->offset;
+    at.more = !reply->blob_at->whole;
+    request->answer.completion.part = core_part_record (&at, (const uint8_t *) "");
+    return end_made (self, request, request->answer.completion.part);
 }
 
 bool core_reply_head (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,

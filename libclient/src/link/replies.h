@@ -18,9 +18,9 @@ typedef bool core_reply_handler_t (core_requests_t *self, core_request_t *reques
                                    const Taskmq__Reply *reply, const uint8_t *body);
 core_reply_handler_t core_reply_submit, core_reply_submit_batch, core_reply_task, core_reply_cancel,
     core_reply_list, core_reply_count, core_reply_resolve, core_reply_events, core_reply_stats,
-    core_reply_access, core_reply_part, core_reply_head, core_reply_vacuumed, core_reply_cleanup,
-    core_reply_queues, core_reply_answered, core_reply_inbox, core_reply_why, core_reply_workers,
-    core_reply_changed, core_reply_done;
+    core_reply_access, core_reply_part, core_reply_blob_at, core_reply_head, core_reply_vacuumed,
+    core_reply_cleanup, core_reply_queues, core_reply_answered, core_reply_inbox, core_reply_why,
+    core_reply_workers, core_reply_changed, core_reply_done;
 core_reply_handler_t core_reply_sessions;
 core_reply_handler_t core_reply_schedules, core_reply_attempts, core_reply_turns, core_reply_search;
 core_reply_handler_t core_reply_import;

@@ -1,0 +1,323 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "blob_desk.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "errands.h"
+#include "log/log.h"
+#include "taskmq.pb-c.h"
+#include "timestamp.h"
+
+/* Errands of its own, beside those of requests; no request has these numbers. */
+enum { DO_LOOK = 1, DO_COLLECT = 2, DO_CONFIGURE = 3 };
+
+enum { RUNNERS = 6 };
+
+struct blob_desk {
+    errands_t *errands;
+    size_t pending;
+    errand_t **own; /* of them, those that no client asked for */
+    size_t own_count;
+    size_t own_capacity;
+    bool looking;
+    bool held;
+    int64_t looked_ms;
+    depot_t *depot; /* the thread's; NULL: it cannot be used */
+    pthread_mutex_t lock;
+    depot_stats_t stats;
+};
+
+/* The thread. */
+
+static void show_stats (blob_desk_t *self)
+{
+    pthread_mutex_lock (&self->lock);
+    self->stats = depot_stats (self->depot);
+    pthread_mutex_unlock (&self->lock);
+}
+
+static void refuse (errand_t *errand, const depot_word_t *word)
+{
+    errand_refuse (errand, word->code, "%s", word->text);
+    errand->retry_after_ms = word->retry_after_ms;
+}
+
+static bool is_off (const blob_desk_t *self, errand_t *errand)
+{
+    if (self->depot == NULL)
+        errand_refuse (errand, TMQ_INTERNAL, "the broker has no place for blobs");
+    return self->depot == NULL;
+}
+
+static Taskmq__Request *read_again (errand_t *errand)
+{
+    Taskmq__Request *request =
+        taskmq__request__unpack (NULL, buf_length (errand->request), buf_bytes (errand->request));
+    if (request == NULL || (uint32_t) request->op_case != errand->op)
+        errand_refuse (errand, TMQ_INTERNAL, "the request could not be read again");
+    return request;
+}
+
+static depot_upload_t upload_of (const errand_t *errand)
+{
+    return (depot_upload_t){.identity = errand->identity,
+                            .ns = errand->ns,
+                            .hash = errand->blob,
+                            .bytes = errand->blob_bytes};
+}
+
+static void answer_at (errand_t *errand, const depot_word_t *word)
+{
+    if (word->code != TMQ_OK) {
+        refuse (errand, word);
+        return;
+    }
+    Taskmq__BlobAt out = TASKMQ__BLOB_AT__INIT;
+    out.offset = word->offset;
+    out.whole = word->whole;
+    errand->whole = word->whole;
+    errand_reply (errand, TASKMQ__REPLY__BODY_BLOB_AT, &out.base);
+}
+
+static void run_begin (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    depot_word_t word;
+    depot_upload_t upload = upload_of (errand);
+    if (is_off (self, errand))
+        return;
+    depot_begin (self->depot, &upload, clock_ms (CLOCK_MONOTONIC), &word);
+    answer_at (errand, &word);
+    show_stats (self);
+}
+
+static void run_chunk (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    depot_word_t word;
+    depot_upload_t upload = upload_of (errand);
+    if (is_off (self, errand))
+        return;
+    Taskmq__Request *request = read_again (errand);
+    if (errand->code == TMQ_OK) {
+        depot_chunk (self->depot, &upload, request->blob_chunk->offset, buf_bytes (errand->bytes),
+                     buf_length (errand->bytes), clock_ms (CLOCK_MONOTONIC), &word);
+        answer_at (errand, &word);
+        show_stats (self);
+    }
+    taskmq__request__free_unpacked (request, NULL);
+}
+
+static void read_part (blob_desk_t *self, errand_t *errand, const Taskmq__BlobRead *ask)
+{
+    depot_word_t word;
+    size_t length = 0;
+    size_t limit = ask->limit == 0 ? TMQ_PART_BYTES_MAX : ask->limit;
+    uint8_t *bytes = memory_alloc (limit);
+    depot_read (self->depot, errand->blob, errand->blob_bytes, ask->offset, bytes, limit, &length,
+                &word);
+    if (word.code != TMQ_OK) {
+        refuse (errand, &word);
+        log_write (LOG_LEVEL_WARNING, "BLOB-DAMAGED", "a blob that a task names cannot be read",
+                   LOG_FIELDS (LOG_TEXT ("error", word.text)));
+    } else {
+        Taskmq__Part out = TASKMQ__PART__INIT;
+        out.offset = ask->offset;
+        out.body = (uint32_t) length;
+        out.total = errand->blob_bytes;
+        out.more = ask->offset + length < errand->blob_bytes;
+        errand_reply (errand, TASKMQ__REPLY__BODY_BLOB_PART, &out.base);
+        errand->body = buf_new (bytes, length);
+    }
+    free (bytes);
+}
+
+static void run_read (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    if (is_off (self, errand))
+        return;
+    Taskmq__Request *request = read_again (errand);
+    if (errand->code == TMQ_OK)
+        read_part (self, errand, request->blob_read);
+    taskmq__request__free_unpacked (request, NULL);
+}
+
+static void run_look (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    size_t count = 0;
+    depot_left_t *left = memory_alloc (DEPOT_SLICE_MAX * sizeof (*left));
+    if (self->depot != NULL) {
+        depot_look (self->depot, clock_ms (CLOCK_MONOTONIC), left, &count);
+        show_stats (self);
+    }
+    errand->body = buf_new (left, count * sizeof (*left));
+    free (left);
+}
+
+static void run_collect (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    depot_left_t left;
+    for (size_t at = 0; at < buf_length (errand->bytes); at += sizeof (left)) {
+        memcpy (&left, buf_bytes (errand->bytes) + at, sizeof (left));
+        depot_collect (self->depot, &left);
+    }
+    show_stats (self);
+}
+
+static void run_configure (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    depot_limits_t limits;
+    memcpy (&limits, buf_bytes (errand->bytes), sizeof (limits));
+    if (self->depot != NULL)
+        depot_configure (self->depot, &limits);
+}
+
+/* The server. */
+
+bool blob_desk_does (const errand_t *errand)
+{
+    return errand->op == TASKMQ__REQUEST__OP_BLOB_BEGIN ||
+           errand->op == TASKMQ__REQUEST__OP_BLOB_CHUNK ||
+           errand->op == TASKMQ__REQUEST__OP_BLOB_READ;
+}
+
+void blob_desk_give (blob_desk_t *self, errand_t *errand)
+{
+    self->pending++;
+    errands_submit (self->errands, errand);
+}
+
+static void submit_own (blob_desk_t *self, uint32_t what, const void *bytes, size_t length)
+{
+    errand_t *errand = errand_new (what);
+    if (length > 0)
+        errand->bytes = buf_new (bytes, length);
+    self->own = memory_grow (self->own, &self->own_capacity, self->own_count, sizeof (*self->own));
+    self->own[self->own_count++] = errand;
+    blob_desk_give (self, errand);
+}
+
+static void free_own (blob_desk_t *self, errand_t *errand)
+{
+    size_t i = 0;
+    while (self->own[i] != errand)
+        i++;
+    self->own[i] = self->own[--self->own_count];
+    errand_free (errand);
+}
+
+/* Those that nobody needs, to be removed; the thread does so unless they were touched meanwhile. */
+static void judge_left (blob_desk_t *self, engine_t *engine, const errand_t *look)
+{
+    depot_left_t *left = memory_alloc (DEPOT_SLICE_MAX * sizeof (*left));
+    size_t length = buf_length (look->body);
+    size_t count = 0;
+    memcpy (left, buf_bytes (look->body), length);
+    for (size_t i = 0; i < length / sizeof (*left); i++)
+        if (!engine_blob_is_needed (engine, left[i].hash))
+            left[count++] = left[i];
+    if (count > 0 && !self->held)
+        submit_own (self, DO_COLLECT, left, count * sizeof (*left));
+    free (left);
+}
+
+void blob_desk_take (blob_desk_t *self, engine_t *engine, now_t now)
+{
+    errand_t *errand;
+    while ((errand = errands_done (self->errands)) != NULL) {
+        self->pending--;
+        if (errand->context != NULL) {
+            engine_errand_done (engine, errand, now);
+            continue;
+        }
+        if (errand->op == DO_LOOK) {
+            self->looking = false;
+            judge_left (self, engine, errand);
+        }
+        free_own (self, errand);
+    }
+}
+
+void blob_desk_tick (blob_desk_t *self, now_t now, bool held)
+{
+    self->held = held;
+    if (self->looking || now.mono_ms - self->looked_ms < BLOB_LOOK_MS)
+        return;
+    self->looking = true;
+    self->looked_ms = now.mono_ms;
+    submit_own (self, DO_LOOK, NULL, 0);
+}
+
+bool blob_desk_is_idle (const blob_desk_t *self)
+{
+    return self->pending == 0;
+}
+
+int blob_desk_fd (const blob_desk_t *self)
+{
+    return errands_fd (self->errands);
+}
+
+depot_stats_t blob_desk_stats (blob_desk_t *self)
+{
+    pthread_mutex_lock (&self->lock);
+    depot_stats_t stats = self->stats;
+    pthread_mutex_unlock (&self->lock);
+    return stats;
+}
+
+void blob_desk_configure (blob_desk_t *self, const depot_limits_t *limits)
+{
+    submit_own (self, DO_CONFIGURE, limits, sizeof (*limits));
+}
+
+/* Life. */
+
+blob_desk_t *blob_desk_new (const char *directory, const depot_limits_t *limits)
+{
+    int error = 0;
+    blob_desk_t *self = memory_zero (1, sizeof (*self));
+    pthread_mutex_init (&self->lock, NULL);
+    self->depot = depot_new (directory, limits, &error);
+    if (self->depot == NULL)
+        log_write (LOG_LEVEL_WARNING, "BLOBS-OFF",
+                   "large bodies cannot be kept: their directory cannot be used",
+                   LOG_FIELDS (LOG_TEXT ("path", directory), LOG_TEXT ("error", strerror (error))));
+    else
+        self->stats = depot_stats (self->depot);
+    const errand_runner_t runners[RUNNERS] = {{TASKMQ__REQUEST__OP_BLOB_BEGIN, run_begin, self},
+                                              {TASKMQ__REQUEST__OP_BLOB_CHUNK, run_chunk, self},
+                                              {TASKMQ__REQUEST__OP_BLOB_READ, run_read, self},
+                                              {DO_LOOK, run_look, self},
+                                              {DO_COLLECT, run_collect, self},
+                                              {DO_CONFIGURE, run_configure, self}};
+    self->errands = errands_new (runners, RUNNERS, (errand_judge_t){NULL, NULL});
+    if (self->errands == NULL)
+        blob_desk_free (&self);
+    return self;
+}
+
+void blob_desk_free (blob_desk_t **self_p)
+{
+    blob_desk_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    errands_free (&self->errands);
+    while (self->own_count > 0)
+        free_own (self, self->own[0]);
+    free (self->own);
+    depot_free (&self->depot);
+    pthread_mutex_destroy (&self->lock);
+    free (self);
+}

@@ -1,0 +1,99 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The directory `blobs` of the data: what is too large for a row. A file is named by the
+ * BLAKE2b-256 of its bytes, "ab/cdef…"; `uploads` has those that are on their way.
+ *
+ *     uploads/NAME       bytes as they come. NAME is a hash of who uploads, the namespace and the
+ *                        hash, so nobody learns what others have by asking for it
+ *     ab/cdef…           the same file under its second name, once its bytes are the hash's and
+ *                        both are on the disk
+ *
+ * The first name stays for an hour: whoever uploaded it has it, also after a restart. A crash
+ * leaves an upload, which goes on where it ended, and never a file whose bytes are not those of its
+ * name.
+ * Nothing but depot_collect removes a blob, and it removes only what stood still for an hour. Not
+ * thread-safe: one thread has it. No file is open between two calls. */
+#ifndef TASKMQ_BLOBS_DEPOT_H
+#define TASKMQ_BLOBS_DEPOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskmq_types.h"
+
+typedef struct depot depot_t;
+
+enum {
+    DEPOT_UPLOADS_MAX = 256,       /* under way, … */
+    DEPOT_UPLOADS_OF_ONE_MAX = 16, /* … of one identity */
+    DEPOT_IDLE_MS = 60 * 60 * 1000,
+    DEPOT_SLICE_MAX = 256, /* blobs that one look brings */
+    DEPOT_BUCKETS = 256,
+    DEPOT_TEXT_SIZE = 256,
+    DEPOT_RETRY_MS = 1000
+};
+
+typedef struct depot_limits {
+    uint64_t blob_bytes;     /* of one, 16 MiB */
+    uint64_t disk_bytes;     /* of all, uploads included, 16 GiB */
+    uint64_t free_bytes_min; /* of the disk */
+} depot_limits_t;
+
+typedef struct depot_stats {
+    uint64_t blobs;
+    uint64_t bytes; /* of blobs, and of uploads as they will be */
+    uint64_t uploads;
+    uint64_t collected;
+    uint64_t errors;
+} depot_stats_t;
+
+/* Whose upload it is, and of what. */
+typedef struct depot_upload {
+    const char *identity;
+    const char *ns;
+    const uint8_t *hash; /* TMQ_BLOB_HASH_BYTES */
+    uint64_t bytes;
+} depot_upload_t;
+
+/* What became of a call; code OK: nothing is wrong. */
+typedef struct depot_word {
+    tmq_code_t code;
+    uint32_t retry_after_ms;
+    char text[DEPOT_TEXT_SIZE];
+    uint64_t offset; /* the next byte that is wanted */
+    bool whole;      /* the blob is there */
+} depot_word_t;
+
+/* Opens the directory, which it makes with mode 0700. NULL with an errno in *error. */
+depot_t *depot_new (const char *directory, const depot_limits_t *limits, int *error);
+void depot_free (depot_t **self); /* accepts a NULL object */
+void depot_configure (depot_t *self, const depot_limits_t *limits);
+
+/* Begins an upload or goes on with it; what is on the disk of it is read again, once. */
+void depot_begin (depot_t *self, const depot_upload_t *upload, int64_t mono_ms, depot_word_t *out);
+/* The bytes at an offset. Those that are there count as taken; where there is a hole before them
+ * nothing is, and out->offset says from where on they are wanted. The last byte makes the blob. */
+void depot_chunk (depot_t *self, const depot_upload_t *upload, uint64_t offset,
+                  const uint8_t *bytes, size_t length, int64_t mono_ms, depot_word_t *out);
+/* At most limit bytes of a blob of so many bytes. NO_BLOB names it: it is missing, or damaged. */
+void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t offset, uint8_t *to,
+                 size_t limit, size_t *length, depot_word_t *out);
+
+/* A blob that stood still for an hour. */
+typedef struct depot_left {
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    int64_t at; /* when it was touched last, as its file says, in ns */
+} depot_left_t;
+
+/* The next slice of the directory: at most DEPOT_SLICE_MAX blobs. Uploads that stood still for as
+ * long are removed on the way. */
+void depot_look (depot_t *self, int64_t mono_ms, depot_left_t *out, size_t *count);
+/* Removes the blob, unless it was touched meanwhile. Nobody may name it: the caller knows. */
+void depot_collect (depot_t *self, const depot_left_t *left);
+
+depot_stats_t depot_stats (const depot_t *self);
+
+#endif

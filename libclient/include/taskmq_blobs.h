@@ -1,0 +1,60 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Payloads that are larger than a frame. A part of taskmq.h, which includes it. */
+#ifndef TASKMQ_BLOBS_H
+#define TASKMQ_BLOBS_H
+
+#include "taskmq.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Large bodies. */
+
+/* Uploads what is larger than TMQ_FRAME_BYTES_MAX. For half an hour a submit of this client's
+ * identity in this namespace can name it (tmq_submit_t.payload_blob). Later, or after a restart of
+ * the broker, it is to be put again: that sends nothing which the broker still has. tmq_submit does
+ * all of that for a large payload. This is for who submits without blocking, or in batches.
+ *
+ * The bytes go in pieces, each of which has the timeout. What was interrupted goes on where it
+ * ended when the same bytes are put again within an hour. The broker compares them with the hash.
+ * Codes: TMQ_INVALID (it fits a frame), TMQ_TOO_LARGE (limits/blob_bytes of the broker, 16 MiB
+ * unless the operator set another; never more than 1 GiB), TMQ_LIMIT, TMQ_STORE_FULL, and those of
+ * every operation. */
+TMQ_API int tmq_blob_put (tmq_blob_t *out, tmq_client_t *client, const void *bytes, size_t length,
+                          uint32_t timeout_ms, tmq_error_t *error);
+/* The same for a file, from its first byte to its end. It is read twice; the descriptor stays open,
+ * its position as it is. Codes: also TMQ_CONFLICT (the file changed meanwhile), TMQ_SYSTEM (it
+ * cannot be read), TMQ_INVALID (also: it is no regular file). */
+TMQ_API int tmq_blob_put_file (tmq_blob_t *out, tmq_client_t *client, int fd, uint32_t timeout_ms,
+                               tmq_error_t *error);
+/* tmq_submit with the contents of a file as payload, whatever their length; in->payload is not
+ * looked at. Codes as of tmq_submit and tmq_blob_put_file. */
+TMQ_API int tmq_submit_file (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
+                             int fd, uint32_t timeout_ms, tmq_error_t *error);
+
+/* Reads a piece of a task's payload_blob, also of a task that this client works on. limit 0:
+ * TMQ_PART_BYTES_MAX, which is the most. *out is to be freed by tmq_part_free: bytes and length;
+ * more (something follows); total (of the blob). Who puts the pieces together compares the hash:
+ * tmq_payload_save does. Codes: those of tmq_payload, and TMQ_NO_BLOB: the task's payload is none,
+ * or the blob, which the text names, is missing or damaged; the task stays readable. */
+TMQ_API int tmq_payload_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id,
+                              uint64_t offset, uint32_t limit, uint32_t timeout_ms,
+                              tmq_error_t *error);
+/* The completion (TMQ_OP_BLOB_READ) has part. */
+TMQ_API int tmq_payload_read_start (tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
+                                    uint32_t limit, uint32_t timeout_ms, void *user,
+                                    tmq_error_t *error);
+/* Writes the payload of a task, whatever its length, to a descriptor, piece by piece, and compares
+ * its hash at the end. The timeout is of each piece. Codes: also TMQ_SYSTEM (it cannot be written).
+ * After any code but TMQ_OK what was written does not count. */
+TMQ_API int tmq_payload_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
+                              tmq_error_t *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,400 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Large bodies: up in pieces until the broker has them, down in pieces until the hash is right. */
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/errors.h"
+#include "client/client.h"
+#include "codec/encode.h"
+#include "codec/request.h"
+#include "ids.h"
+
+enum {
+    PIECE_BYTES = TMQ_FRAME_BYTES_MAX,
+    BEGINS_MAX = 4,  /* of one put: a broker that restarts has forgotten what was under way */
+    STANDING_MAX = 8 /* pieces in a row that bring nothing on */
+};
+
+enum { PART_PAYLOAD = 1 }; /* of BlobRead.part */
+
+/* What is uploaded: bytes in memory, or of a file. */
+typedef struct source {
+    const uint8_t *bytes; /* NULL: the file's */
+    int fd;
+    uint64_t length;
+    struct timespec modified; /* of a file, when it was looked at first */
+    uint8_t *piece;           /* room for one */
+} source_t;
+
+/* Pieces. */
+
+static const uint8_t *source_read (const source_t *self, uint64_t offset, size_t length)
+{
+    size_t done = 0;
+    if (self->bytes != NULL)
+        return self->bytes + offset;
+    while (done < length) {
+        ssize_t got = pread (self->fd, self->piece + done, length - done, (off_t) (offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return NULL;
+        if (got == 0) { /* it has become shorter */
+            errno = 0;
+            return NULL;
+        }
+        done += (size_t) got;
+    }
+    return self->piece;
+}
+
+static int changed (tmq_error_t *error)
+{
+    return core_error (error, TMQ_CONFLICT, "the file changed while it was read");
+}
+
+static int unreadable (tmq_error_t *error)
+{
+    if (errno == 0)
+        return changed (error);
+    return core_error (error, TMQ_SYSTEM, "the file cannot be read: %s", strerror (errno));
+}
+
+static size_t piece_of (const source_t *self, uint64_t offset)
+{
+    uint64_t left = self->length - offset;
+    return left < PIECE_BYTES ? (size_t) left : PIECE_BYTES;
+}
+
+static int source_hash (const source_t *self, uint8_t *out, tmq_error_t *error)
+{
+    crypto_generichash_state state;
+    crypto_generichash_init (&state, NULL, 0, TMQ_BLOB_HASH_BYTES);
+    for (uint64_t at = 0; at < self->length;) {
+        size_t length = piece_of (self, at);
+        const uint8_t *bytes = source_read (self, at, length);
+        if (bytes == NULL)
+            return unreadable (error);
+        crypto_generichash_update (&state, bytes, length);
+        at += length;
+    }
+    crypto_generichash_final (&state, out, TMQ_BLOB_HASH_BYTES);
+    return TMQ_OK;
+}
+
+/* A file is read twice, and somebody may write to it all the while. */
+static int source_same (const source_t *self, tmq_error_t *error)
+{
+    struct stat info;
+    if (self->bytes != NULL)
+        return TMQ_OK;
+    if (fstat (self->fd, &info) != 0)
+        return unreadable (error);
+    if ((uint64_t) info.st_size == self->length && info.st_mtim.tv_sec == self->modified.tv_sec &&
+        info.st_mtim.tv_nsec == self->modified.tv_nsec)
+        return TMQ_OK;
+    return changed (error);
+}
+
+/* Requests. */
+
+static void blob_message (Taskmq__Blob *out, const tmq_blob_t *blob)
+{
+    taskmq__blob__init (out);
+    out->hash = (ProtobufCBinaryData){sizeof blob->hash, (uint8_t *) (uintptr_t) blob->hash};
+    out->bytes = blob->bytes;
+}
+
+static int take_at (tmq_part_t **out, tmq_client_t *client, core_request_t *request,
+                    uint32_t timeout_ms, tmq_error_t *error)
+{
+    return client_take (out, CLIENT_MEMBER (completion.part), client, request, timeout_ms, error);
+}
+
+static int begin (tmq_part_t **out, tmq_client_t *client, const tmq_blob_t *blob,
+                  uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    Taskmq__Blob named;
+    Taskmq__BlobBegin message = TASKMQ__BLOB_BEGIN__INIT;
+    blob_message (&named, blob);
+    message.blob = &named;
+    int code = core_request_message (&request, TMQ_OP_BLOB_BEGIN, &message.base, error);
+    return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
+}
+
+static int send_piece (tmq_part_t **out, tmq_client_t *client, const tmq_blob_t *blob,
+                       const source_t *source, uint64_t offset, uint32_t timeout_ms,
+                       tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    Taskmq__Blob named;
+    Taskmq__BlobChunk message = TASKMQ__BLOB_CHUNK__INIT;
+    size_t length = piece_of (source, offset);
+    const uint8_t *bytes = source_read (source, offset, length);
+    if (bytes == NULL)
+        return unreadable (error);
+    blob_message (&named, blob);
+    message.blob = &named;
+    message.offset = offset;
+    message.chunk_bytes = (uint32_t) length;
+    int code = core_request_message (&request, TMQ_OP_BLOB_CHUNK, &message.base, error);
+    if (code != TMQ_OK)
+        return code;
+    bytes_append (&request->body, bytes, length);
+    code = core_request_finish (&request, request, error);
+    return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
+}
+
+/* From where the broker wants it to the end. NO_BLOB: it has forgotten the upload. */
+static int send_rest (tmq_client_t *client, const tmq_blob_t *blob, const source_t *source,
+                      uint32_t timeout_ms, tmq_error_t *error)
+{
+    tmq_part_t *at = NULL;
+    unsigned standing = 0;
+    int code = begin (&at, client, blob, timeout_ms, error);
+    while (code == TMQ_OK && at != NULL && at->more) {
+        uint64_t offset = at->offset;
+        tmq_part_free (at);
+        at = NULL;
+        if (offset >= source->length)
+            return core_error (error, TMQ_PROTOCOL, "the broker wants more than there is");
+        code = send_piece (&at, client, blob, source, offset, timeout_ms, error);
+        standing =
+            code == TMQ_OK && at != NULL && at->more && at->offset == offset ? standing + 1 : 0;
+        if (standing == STANDING_MAX)
+            code = core_error (error, TMQ_PROTOCOL, "the broker does not take what it wants");
+    }
+    tmq_part_free (at);
+    return code;
+}
+
+static int put (tmq_blob_t *out, tmq_client_t *client, const source_t *source, uint32_t timeout_ms,
+                tmq_error_t *error)
+{
+    memset (out, 0, sizeof *out);
+    if (source->length <= TMQ_FRAME_BYTES_MAX)
+        return core_error (error, TMQ_INVALID, "what fits a frame of %d bytes is no blob",
+                           TMQ_FRAME_BYTES_MAX);
+    if (source->length > TMQ_BLOB_BYTES_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "%" PRIu64 " bytes, at most %" PRIu64,
+                           source->length, TMQ_BLOB_BYTES_MAX);
+    tmq_blob_t blob = {.bytes = source->length};
+    int code = source_hash (source, blob.hash, error);
+    if (code != TMQ_OK)
+        return code;
+    code = TMQ_NO_BLOB;
+    for (unsigned i = 0; i < BEGINS_MAX && (code == TMQ_NO_BLOB || code == TMQ_CONFLICT); i++) {
+        code = send_rest (client, &blob, source, timeout_ms, error);
+        int same = source_same (source, error);
+        if (same != TMQ_OK)
+            return same;
+    }
+    if (code == TMQ_OK)
+        *out = blob;
+    return code;
+}
+
+int tmq_blob_put (tmq_blob_t *out, tmq_client_t *client, const void *bytes, size_t length,
+                  uint32_t timeout_ms, tmq_error_t *error)
+{
+    const source_t source = {.bytes = bytes, .fd = -1, .length = length};
+    if (bytes == NULL)
+        return core_error (error, TMQ_INVALID, "the bytes are NULL");
+    return put (out, client, &source, timeout_ms, error);
+}
+
+/* Opens nothing: the descriptor is the caller's. To be closed by source_close. */
+static int source_open (source_t *out, int fd, tmq_error_t *error)
+{
+    struct stat info;
+    *out = (source_t){.fd = fd};
+    if (fstat (fd, &info) != 0)
+        return unreadable (error);
+    if (!S_ISREG (info.st_mode))
+        return core_error (error, TMQ_INVALID, "only a regular file can be put");
+    out->length = (uint64_t) info.st_size;
+    out->modified = info.st_mtim;
+    out->piece = malloc (PIECE_BYTES);
+    return out->piece != NULL ? TMQ_OK : core_error (error, TMQ_NO_MEMORY, NULL);
+}
+
+static void source_close (source_t *self)
+{
+    free (self->piece);
+}
+
+int tmq_blob_put_file (tmq_blob_t *out, tmq_client_t *client, int fd, uint32_t timeout_ms,
+                       tmq_error_t *error)
+{
+    source_t source;
+    memset (out, 0, sizeof *out);
+    int code = source_open (&source, fd, error);
+    if (code == TMQ_OK)
+        code = put (out, client, &source, timeout_ms, error);
+    source_close (&source);
+    return code;
+}
+
+/* Submit. */
+
+/* The broker may have forgotten the upload between the two. */
+static int submit_source (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
+                          const source_t *source, uint32_t timeout_ms, tmq_error_t *error)
+{
+    tmq_submit_t submit = *in;
+    int code = TMQ_NO_BLOB;
+    submit.payload = NULL;
+    submit.payload_bytes = 0;
+    if (id_is_zero (&submit.id))
+        tmq_id_make (&submit.id);
+    out->id = submit.id;
+    for (unsigned i = 0; i < BEGINS_MAX && code == TMQ_NO_BLOB; i++) {
+        code = put (&submit.payload_blob, client, source, timeout_ms, error);
+        if (code == TMQ_OK)
+            code = tmq_submit (out, client, &submit, timeout_ms, error);
+        out->code = code;
+    }
+    return code;
+}
+
+int client_submit_large (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
+                         uint32_t timeout_ms, tmq_error_t *error)
+{
+    const source_t source = {.bytes = in->payload, .fd = -1, .length = in->payload_bytes};
+    if (in->payload == NULL)
+        return core_error (error, TMQ_INVALID, "the payload is NULL");
+    return submit_source (out, client, in, &source, timeout_ms, error);
+}
+
+static int submit_small (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
+                         const source_t *source, uint32_t timeout_ms, tmq_error_t *error)
+{
+    tmq_submit_t submit = *in;
+    submit.payload_bytes = (size_t) source->length;
+    submit.payload = source_read (source, 0, submit.payload_bytes);
+    if (submit.payload == NULL)
+        return unreadable (error);
+    int code = source_same (source, error);
+    return code == TMQ_OK ? tmq_submit (out, client, &submit, timeout_ms, error) : code;
+}
+
+int tmq_submit_file (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *given, int fd,
+                     uint32_t timeout_ms, tmq_error_t *error)
+{
+    source_t source = {.piece = NULL};
+    tmq_submit_t in = {0};
+    memset (out, 0, sizeof *out);
+    int code = core_submit_take (&in, given, error);
+    if (code == TMQ_OK)
+        code = source_open (&source, fd, error);
+    if (code == TMQ_OK)
+        code = source.length <= TMQ_FRAME_BYTES_MAX
+                   ? submit_small (out, client, &in, &source, timeout_ms, error)
+                   : submit_source (out, client, &in, &source, timeout_ms, error);
+    source_close (&source);
+    out->code = code;
+    return code;
+}
+
+/* Read. */
+
+static int read_request (core_request_t **out, const tmq_id_t *id, uint64_t offset, uint32_t limit,
+                         tmq_error_t *error)
+{
+    Taskmq__BlobRead message = TASKMQ__BLOB_READ__INIT;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    if (limit > TMQ_PART_BYTES_MAX)
+        return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_PART_BYTES_MAX);
+    message.task_id = (ProtobufCBinaryData){ID_BYTES, (uint8_t *) (uintptr_t) id->bytes};
+    message.part = PART_PAYLOAD;
+    message.offset = offset;
+    message.limit = limit;
+    int code = core_request_message (out, TMQ_OP_BLOB_READ, &message.base, error);
+    if (code == TMQ_OK) {
+        (*out)->task_id = *id;
+        (*out)->answer.completion.task_id = *id;
+    }
+    return code;
+}
+
+int tmq_payload_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
+                      uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = read_request (&request, id, offset, limit, error);
+    return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
+}
+
+int tmq_payload_read_start (tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
+                            uint32_t limit, uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = read_request (&request, id, offset, limit, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+static int write_all (int fd, const void *bytes, size_t length, tmq_error_t *error)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t wrote = write (fd, (const uint8_t *) bytes + done, length - done);
+        if (wrote < 0 && errno != EINTR)
+            return core_error (error, TMQ_SYSTEM, "the payload cannot be written: %s",
+                               strerror (errno));
+        done += wrote > 0 ? (size_t) wrote : 0;
+    }
+    return TMQ_OK;
+}
+
+static int damaged (const tmq_blob_t *blob, tmq_error_t *error)
+{
+    char hex[2 * TMQ_BLOB_HASH_BYTES + 1];
+    sodium_bin2hex (hex, sizeof hex, blob->hash, sizeof blob->hash);
+    return core_error (error, TMQ_NO_BLOB, "the blob %s is damaged: its bytes are others", hex);
+}
+
+static int save_blob (tmq_client_t *client, const tmq_id_t *id, const tmq_blob_t *blob, int fd,
+                      uint32_t timeout_ms, tmq_error_t *error)
+{
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    crypto_generichash_state state;
+    crypto_generichash_init (&state, NULL, 0, sizeof hash);
+    for (uint64_t at = 0; at < blob->bytes;) {
+        tmq_part_t *part = NULL;
+        int code = tmq_payload_read (&part, client, id, at, 0, timeout_ms, error);
+        if (code == TMQ_OK && (part->length == 0 || part->length > blob->bytes - at))
+            code = damaged (blob, error);
+        if (code == TMQ_OK) {
+            crypto_generichash_update (&state, (const uint8_t *) part->bytes, part->length);
+            at += part->length;
+            code = write_all (fd, part->bytes, part->length, error);
+        }
+        tmq_part_free (part);
+        if (code != TMQ_OK)
+            return code;
+    }
+    crypto_generichash_final (&state, hash, sizeof hash);
+    return memcmp (hash, blob->hash, sizeof hash) == 0 ? TMQ_OK : damaged (blob, error);
+}
+
+int tmq_payload_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
+                      tmq_error_t *error)
+{
+    tmq_task_t *task = NULL;
+    int code = tmq_payload (&task, client, id, timeout_ms, error);
+    if (code == TMQ_OK)
+        code = task->payload_blob.bytes > 0
+                   ? save_blob (client, id, &task->payload_blob, fd, timeout_ms, error)
+                   : write_all (fd, task->body, task->body_bytes, error);
+    tmq_task_free (task);
+    return code;
+}

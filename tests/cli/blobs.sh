@@ -1,0 +1,87 @@
+#!/bin/sh
+# shellcheck disable=SC2016 # the shells of the programs expand these
+# Payloads that are larger than a frame: in by file and by pipe, out again byte for byte, through a
+# kill of the broker, a backup and a restore; what is too large, missing or damaged is named.
+. "$(dirname "$0")/lib.sh"
+start_broker
+
+awk 'BEGIN {for (i = 0; i < 60000; i++) printf "%d and some more\n", i * 7919}' >large
+cut -c1-5 large | head -n 45000 >edge # just above a frame
+head -c 262144 large >frame
+head -c 262145 large >above
+
+for name in large edge frame above; do
+    run 0 taskctl submit q --file $name
+    cp out "$name.id"
+    run 0 taskctl payload "$(cat $name.id)"
+    cmp -s out $name || fail "$name is another one"
+done
+run 0 sh -c 'cat large | taskctl submit pipe -'
+cp out pipe.id
+run 0 sh -c 'taskctl submit q - <large'
+run 0 sh -c 'head -c 100 large | taskctl submit q -'
+run 0 taskctl payload "$(cat out)"
+[ "$(wc -c <out)" -eq 100 ] || fail 'a short pipe is another one'
+
+# The same id again is the same task; with another file it is not.
+id=$(cat large.id)
+run 0 taskctl submit q --file large --id "$id"
+err_has 'exists already'
+run 6 taskctl submit q --file edge --id "$id"
+
+run 0 taskctl -o json get --payload "$id"
+json payload null
+json payload_bytes "$(wc -c <large)"
+out_has '"payload_hash":"[0-9a-f]{64}"'
+run 0 taskctl submit q --file large --dry-run
+out_has '"data":null'
+
+# Programs have it on stdin, or in their file.
+kill_broker
+start_broker
+run 0 taskctl work pipe --max-tasks 1 -- sh -c 'cksum'
+run 0 taskctl result "$(cat pipe.id)"
+[ "$(cat out)" = "$(cksum <large)" ] || fail 'stdin was another one'
+run 0 taskctl submit file --file large
+cp out file.id
+run 0 taskctl work file --payload-file --max-tasks 1 -- sh -c 'cksum <"$TASKMQ_PAYLOAD_FILE"'
+run 0 taskctl result "$(cat file.id)"
+[ "$(cat out)" = "$(cksum <large)" ] || fail 'the file was another one'
+
+# Limits.
+head -c 17000000 /dev/zero >huge
+run 2 taskctl submit q --file huge
+err_has 'limits/blob_bytes'
+run 2 taskctl submit q --file nothing
+err_has 'cannot read nothing'
+
+# A backup has them.
+run 0 taskctl backup b.tar
+tar -tf b.tar | grep -q '^blobs$' || fail 'the backup has no blobs'
+tar -xOf b.tar MANIFEST | grep -q '^part blobs ' || fail 'the manifest does not name them'
+stop_broker
+mv .taskmq old
+run 0 taskmqd --restore b.tar --data .taskmq
+start_broker
+run 0 taskctl payload "$id"
+cmp -s out large || fail 'the restored payload is another one'
+
+# What is damaged or missing is named, and its task stays readable.
+hash=$(taskctl -o json get --payload "$id" | sed 's/.*"payload_hash":"\([0-9a-f]*\)".*/\1/')
+file=.taskmq/blobs/$(echo "$hash" | cut -c1-2)/$(echo "$hash" | cut -c3-)
+printf X | dd of="$file" bs=1 seek=1000 conv=notrunc 2>dd.err
+run 1 taskctl payload "$id"
+err_has "$hash is damaged"
+run 0 taskctl get "$id"
+run 0 taskctl submit q --file large # whoever brings the bytes again mends it
+run 0 taskctl payload "$id"
+cmp -s out large || fail 'the mended payload is another one'
+rm "$file"
+run 1 taskctl payload "$id"
+err_has "$hash is missing"
+run 0 taskctl submit broken --file large --max-attempts 1
+cp out broken.id
+rm -f "$file"
+run 0 taskctl work broken --max-tasks 1 -- cat
+run 8 taskctl result "$(cat broken.id)"
+err_has "$hash is missing"

@@ -1,0 +1,660 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The files of blobs: what was uploaded is read again, through a crash at each operation and with
+ * each of them failing; what is under a name are the bytes of that name; nothing grows beyond its
+ * limit, and nothing is removed before its time. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "blobs/depot.h"
+#include "store_support.h"
+
+enum { KIB = 1024, PIECE = 256 * KIB, BYTES = 600 * KIB, CRASHED = 77 };
+
+static const depot_limits_t LIMITS = {.blob_bytes = 4 << 20, .disk_bytes = 64 << 20};
+
+static char place[64];
+static char directory[96];
+static depot_t *depot;
+static uint8_t contents[BYTES];
+static uint8_t hash[TMQ_BLOB_HASH_BYTES];
+static depot_upload_t upload;
+
+/* Faults: the operation of this number fails, or the process ends before it. */
+
+typedef struct faults {
+    unsigned long done;  /* operations */
+    unsigned long at;    /* which; 0: none */
+    int error;           /* with which it fails; 0: a crash */
+    unsigned long dirty; /* writes since the last sync of a file */
+} faults_t;
+
+static faults_t *faults; /* shared with the children */
+
+static bool fails (void)
+{
+    if (faults->at == 0 || ++faults->done != faults->at)
+        return false;
+    if (faults->error == 0)
+        _exit (CRASHED);
+    errno = faults->error;
+    return true;
+}
+
+ssize_t __real_pwrite (int fd, const void *bytes, size_t length, off_t at);
+ssize_t __wrap_pwrite (int fd, const void *bytes, size_t length, off_t at);
+ssize_t __wrap_pwrite (int fd, const void *bytes, size_t length, off_t at)
+{
+    if (fails ())
+        return -1;
+    faults->dirty++;
+    return __real_pwrite (fd, bytes, length, at);
+}
+
+ssize_t __real_pwrite64 (int fd, const void *bytes, size_t length, off_t at);
+ssize_t __wrap_pwrite64 (int fd, const void *bytes, size_t length, off_t at);
+ssize_t __wrap_pwrite64 (int fd, const void *bytes, size_t length, off_t at)
+{
+    return __wrap_pwrite (fd, bytes, length, at);
+}
+
+int __real_fsync (int fd);
+int __wrap_fsync (int fd);
+int __wrap_fsync (int fd)
+{
+    struct stat status;
+    if (fails ())
+        return -1;
+    if (fstat (fd, &status) == 0 && S_ISREG (status.st_mode))
+        faults->dirty = 0;
+    return __real_fsync (fd);
+}
+
+int __real_linkat (int from, const char *old, int to, const char *name, int flags);
+int __wrap_linkat (int from, const char *old, int to, const char *name, int flags);
+int __wrap_linkat (int from, const char *old, int to, const char *name, int flags)
+{
+    return fails () ? -1 : __real_linkat (from, old, to, name, flags);
+}
+
+int __real_renameat (int from, const char *old, int to, const char *name);
+int __wrap_renameat (int from, const char *old, int to, const char *name);
+int __wrap_renameat (int from, const char *old, int to, const char *name)
+{
+    return fails () ? -1 : __real_renameat (from, old, to, name);
+}
+
+int __real_mkdirat (int at, const char *name, mode_t mode);
+int __wrap_mkdirat (int at, const char *name, mode_t mode);
+int __wrap_mkdirat (int at, const char *name, mode_t mode)
+{
+    return fails () ? -1 : __real_mkdirat (at, name, mode);
+}
+
+int __real_unlinkat (int at, const char *name, int flags);
+int __wrap_unlinkat (int at, const char *name, int flags);
+int __wrap_unlinkat (int at, const char *name, int flags)
+{
+    return fails () ? -1 : __real_unlinkat (at, name, flags);
+}
+
+/* What the tests are made of. */
+
+static void open_depot (const depot_limits_t *limits)
+{
+    int error = 0;
+    depot = depot_new (directory, limits, &error);
+    assert_non_null (depot);
+}
+
+static void reopen (void)
+{
+    depot_free (&depot);
+    open_depot (&LIMITS);
+}
+
+static int setup (void **state)
+{
+    (void) state;
+    directory_make (place);
+    snprintf (directory, sizeof (directory), "%s/blobs", place);
+    *faults = (faults_t){0};
+    for (size_t i = 0; i < BYTES; i++)
+        contents[i] = (uint8_t) (i * 7 + i / 251);
+    crypto_generichash (hash, sizeof (hash), contents, BYTES, NULL, 0);
+    upload = (depot_upload_t){.identity = "uid:7", .ns = "default", .hash = hash, .bytes = BYTES};
+    open_depot (&LIMITS);
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    (void) state;
+    char command[160];
+    *faults = (faults_t){0};
+    depot_free (&depot);
+    snprintf (command, sizeof (command), "rm -rf '%s'", place);
+    return system (command);
+}
+
+static depot_word_t begin (const depot_upload_t *of)
+{
+    depot_word_t word;
+    depot_begin (depot, of, 0, &word);
+    return word;
+}
+
+static depot_word_t chunk (const depot_upload_t *of, uint64_t offset, size_t length)
+{
+    depot_word_t word;
+    depot_chunk (depot, of, offset, contents + offset, length, 0, &word);
+    return word;
+}
+
+/* From where it is wanted to its end, or to the first refusal. */
+static depot_word_t put_rest (const depot_upload_t *of)
+{
+    depot_word_t word = begin (of);
+    while (word.code == TMQ_OK && !word.whole) {
+        size_t left = BYTES - (size_t) word.offset;
+        word = chunk (of, word.offset, left < PIECE ? left : PIECE);
+    }
+    return word;
+}
+
+static tmq_code_t read_at (uint64_t offset, uint8_t *to, size_t limit, size_t *length)
+{
+    depot_word_t word;
+    depot_read (depot, hash, BYTES, offset, to, limit, length, &word);
+    return word.code;
+}
+
+static void expect_contents (void)
+{
+    static uint8_t bytes[BYTES];
+    size_t at = 0;
+    while (at < BYTES) {
+        size_t length;
+        assert_int_equal (read_at (at, bytes + at, PIECE, &length), TMQ_OK);
+        assert_true (length > 0);
+        at += length;
+    }
+    assert_memory_equal (bytes, contents, BYTES);
+}
+
+static void blob_path (char out[300])
+{
+    char hex[65];
+    sodium_bin2hex (hex, sizeof (hex), hash, sizeof (hash));
+    snprintf (out, 300, "%s/%.2s/%s", directory, hex, hex + 2);
+}
+
+/* The one file in uploads. */
+static bool upload_path (char out[500])
+{
+    char uploads[160];
+    bool found = false;
+    snprintf (uploads, sizeof (uploads), "%s/uploads", directory);
+    DIR *list = opendir (uploads);
+    assert_non_null (list);
+    for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list))
+        if (file->d_name[0] != '.' && strstr (file->d_name, ".new") == NULL) {
+            snprintf (out, 500, "%s/%s", uploads, file->d_name);
+            found = true;
+        }
+    closedir (list);
+    return found;
+}
+
+/* As if it had stood still for two hours. */
+static void age (const char *path)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_REALTIME, &now);
+    now.tv_sec -= 7200;
+    const struct timespec times[] = {now, now};
+    assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
+}
+
+/* All that one round of looks brings. */
+static size_t look (depot_left_t *newest)
+{
+    static depot_left_t left[DEPOT_SLICE_MAX];
+    size_t all = 0;
+    for (unsigned i = 0; i <= DEPOT_BUCKETS; i++) {
+        size_t count;
+        depot_look (depot, 2 * DEPOT_IDLE_MS, left, &count);
+        if (count > 0)
+            *newest = left[count - 1];
+        all += count;
+    }
+    return all;
+}
+
+/* The tests. */
+
+static void what_was_uploaded_is_read_again (void **state)
+{
+    (void) state;
+    uint8_t byte;
+    size_t length;
+    depot_word_t word = begin (&upload);
+    assert_int_equal (word.code, TMQ_OK);
+    assert_false (word.whole);
+    assert_int_equal (word.offset, 0);
+    assert_int_equal (read_at (0, &byte, 1, &length), TMQ_NO_BLOB);
+    assert_int_equal (chunk (&upload, 0, PIECE).offset, PIECE);
+    assert_int_equal (chunk (&upload, 0, PIECE).offset, PIECE);       /* a repeat */
+    assert_int_equal (chunk (&upload, 2 * PIECE, KIB).offset, PIECE); /* a hole */
+    assert_int_equal (chunk (&upload, PIECE - 5, PIECE).offset, 2 * PIECE - 5);
+    word = put_rest (&upload);
+    assert_int_equal (word.code, TMQ_OK);
+    assert_true (word.whole);
+    expect_contents ();
+    assert_int_equal (read_at (BYTES - 1, &byte, 1, &length), TMQ_OK);
+    assert_int_equal (byte, contents[BYTES - 1]);
+    assert_int_equal (read_at (BYTES, &byte, 1, &length), TMQ_OK);
+    assert_int_equal (length, 0);
+    assert_true (begin (&upload).whole); /* nothing is sent again, … */
+    reopen ();
+    assert_true (begin (&upload).whole); /* … also after a restart */
+    assert_int_equal (depot_stats (depot).blobs, 1);
+}
+
+static void an_upload_goes_on_after_a_restart (void **state)
+{
+    (void) state;
+    begin (&upload);
+    chunk (&upload, 0, PIECE);
+    reopen ();
+    assert_int_equal (chunk (&upload, PIECE, PIECE).code, TMQ_NO_BLOB); /* begin again */
+    assert_int_equal (begin (&upload).offset, PIECE);
+    assert_true (put_rest (&upload).whole);
+    expect_contents ();
+}
+
+/* Who knows a hash has nothing of those who uploaded its bytes. */
+static void nobody_has_what_others_uploaded (void **state)
+{
+    (void) state;
+    depot_upload_t other = upload;
+    assert_true (put_rest (&upload).whole);
+    other.identity = "uid:8";
+    assert_false (begin (&other).whole);
+    other = upload;
+    other.ns = "other";
+    assert_false (begin (&other).whole);
+    assert_int_equal (begin (&other).offset, 0);
+    assert_true (put_rest (&other).whole);
+    assert_int_equal (depot_stats (depot).blobs, 1); /* one file all the same, … */
+    expect_contents ();
+    char path[300];
+    struct stat info;
+    blob_path (path);
+    assert_int_equal (stat (path, &info), 0);
+    assert_int_equal (info.st_nlink, 3);                     /* … which has the names of both */
+    assert_int_equal (depot_stats (depot).bytes, 2 * BYTES); /* with what uid:8 began */
+    assert_true (begin (&other).whole);
+    assert_true (begin (&upload).whole);
+}
+
+static void wrong_bytes_are_refused (void **state)
+{
+    (void) state;
+    begin (&upload);
+    contents[3] ^= 1;
+    depot_word_t word = put_rest (&upload);
+    contents[3] ^= 1;
+    assert_int_equal (word.code, TMQ_CONFLICT);
+    assert_int_equal (begin (&upload).offset, 0);
+    assert_true (put_rest (&upload).whole);
+    expect_contents ();
+}
+
+/* The same hash with another length can reach nothing that was published. */
+static void another_length_harms_nothing (void **state)
+{
+    (void) state;
+    depot_upload_t longer = upload;
+    longer.bytes = BYTES + KIB;
+    assert_true (put_rest (&upload).whole);
+    assert_int_equal (begin (&longer).offset, 0);
+    assert_int_equal (chunk (&longer, 0, KIB).offset, KIB);
+    expect_contents ();
+    reopen ();
+    assert_false (begin (&longer).whole);
+    expect_contents ();
+    assert_true (put_rest (&upload).whole);
+}
+
+static void limits_are_told (void **state)
+{
+    (void) state;
+    depot_limits_t limits = {.blob_bytes = BYTES - 1, .disk_bytes = BYTES};
+    depot_configure (depot, &limits);
+    depot_word_t word = begin (&upload);
+    assert_int_equal (word.code, TMQ_TOO_LARGE);
+    assert_non_null (strstr (word.text, "limits/blob_bytes"));
+    limits = (depot_limits_t){.blob_bytes = BYTES, .disk_bytes = BYTES - 1};
+    depot_configure (depot, &limits);
+    word = begin (&upload);
+    assert_int_equal (word.code, TMQ_LIMIT);
+    assert_non_null (strstr (word.text, "limits/blobs_disk"));
+    assert_true (word.retry_after_ms > 0);
+    limits = (depot_limits_t){
+        .blob_bytes = BYTES, .disk_bytes = UINT64_MAX / 2, .free_bytes_min = UINT64_MAX / 2};
+    depot_configure (depot, &limits);
+    assert_int_equal (begin (&upload).code, TMQ_STORE_FULL);
+    depot_configure (depot, &LIMITS);
+    for (unsigned i = 0; i < DEPOT_UPLOADS_OF_ONE_MAX; i++) {
+        uint8_t other[TMQ_BLOB_HASH_BYTES] = {(uint8_t) i, 1};
+        depot_upload_t one = upload;
+        one.hash = other;
+        assert_int_equal (begin (&one).code, TMQ_OK);
+    }
+    assert_int_equal (begin (&upload).code, TMQ_LIMIT);
+    upload.identity = "uid:9";
+    assert_int_equal (begin (&upload).code, TMQ_OK);
+    depot_word_t beyond;
+    depot_chunk (depot, &upload, BYTES - 1, contents, 2, 0, &beyond);
+    assert_int_equal (beyond.code, TMQ_INVALID);
+}
+
+static void what_is_missing_or_damaged_is_named (void **state)
+{
+    (void) state;
+    char path[300];
+    char hex[65];
+    uint8_t byte;
+    size_t length;
+    depot_word_t word;
+    assert_true (put_rest (&upload).whole);
+    sodium_bin2hex (hex, sizeof (hex), hash, sizeof (hash));
+    blob_path (path);
+    assert_int_equal (truncate (path, BYTES - 7), 0);
+    depot_read (depot, hash, BYTES, 0, &byte, 1, &length, &word);
+    assert_int_equal (word.code, TMQ_NO_BLOB);
+    assert_non_null (strstr (word.text, hex));
+    assert_non_null (strstr (word.text, "damaged"));
+    assert_int_equal (unlink (path), 0);
+    depot_read (depot, hash, BYTES, 0, &byte, 1, &length, &word);
+    assert_int_equal (word.code, TMQ_NO_BLOB);
+    assert_non_null (strstr (word.text, "missing"));
+    assert_true (put_rest (&upload).whole); /* whoever has the bytes mends it */
+    expect_contents ();
+}
+
+static void flip_byte (const char *path, off_t at)
+{
+    uint8_t byte;
+    int fd = open (path, O_RDWR | O_CLOEXEC);
+    assert_true (fd >= 0);
+    assert_int_equal (pread (fd, &byte, 1, at), 1);
+    byte ^= 1;
+    assert_int_equal (__real_pwrite (fd, &byte, 1, at), 1);
+    close (fd);
+}
+
+/* Of the right length, but with a wrong byte: nobody hears that it is there, and whoever brings
+ * the bytes again mends it for all. */
+static void who_brings_it_again_mends_what_is_damaged (void **state)
+{
+    (void) state;
+    char path[500];
+    depot_upload_t other = upload;
+    other.identity = "uid:8";
+    assert_true (put_rest (&upload).whole);
+    blob_path (path);
+    flip_byte (path, 100);
+    depot_word_t word = begin (&upload);
+    assert_int_equal (word.code, TMQ_OK);
+    assert_false (word.whole);
+    assert_int_equal (word.offset, 0);
+    assert_true (put_rest (&upload).whole);
+    expect_contents ();
+    assert_true (begin (&upload).whole);
+    flip_byte (path, BYTES - 1);
+    assert_true (put_rest (&other).whole);
+    expect_contents ();
+    assert_false (begin (&upload).whole); /* his own copy is the damaged one */
+    assert_true (put_rest (&upload).whole);
+    expect_contents ();
+    assert_int_equal (depot_stats (depot).blobs, 1);
+    assert_int_equal (depot_stats (depot).bytes, BYTES);
+}
+
+/* What the last run left whole may have been torn by a loss of power. */
+static void what_was_torn_begins_again (void **state)
+{
+    (void) state;
+    char path[500];
+    begin (&upload);
+    for (uint64_t at = 0; at < BYTES - KIB; at += KIB)
+        chunk (&upload, at, KIB);
+    reopen ();
+    assert_true (upload_path (path));
+    flip_byte (path, 5);
+    int fd = open (path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, contents + BYTES - KIB, KIB), KIB);
+    close (fd);
+    depot_word_t word = begin (&upload);
+    assert_int_equal (word.code, TMQ_OK);
+    assert_int_equal (word.offset, 0);
+    assert_true (put_rest (&upload).whole);
+    expect_contents ();
+}
+
+static void only_what_stood_still_is_removed (void **state)
+{
+    (void) state;
+    char path[300];
+    char claim[500];
+    depot_left_t left;
+    assert_true (put_rest (&upload).whole);
+    blob_path (path);
+    assert_int_equal (look (&left), 0);
+    age (path); /* its other name is of the same file */
+    assert_int_equal (look (&left), 1);
+    assert_memory_equal (left.hash, hash, sizeof (hash));
+    assert_false (upload_path (claim)); /* the claim is over, … */
+    expect_contents ();                 /* … the blob is not: nobody said so */
+    assert_true (put_rest (&upload).whole);
+    depot_collect (depot, &left); /* it was touched meanwhile */
+    expect_contents ();
+    age (path);
+    assert_int_equal (look (&left), 1);
+    depot_collect (depot, &left);
+    size_t length;
+    uint8_t byte;
+    assert_int_equal (read_at (0, &byte, 1, &length), TMQ_NO_BLOB);
+    assert_int_equal (depot_stats (depot).blobs, 0);
+    assert_int_equal (depot_stats (depot).bytes, 0);
+    assert_int_equal (depot_stats (depot).collected, 1);
+}
+
+/* More than a look brings, and all of them named by tasks: none hides the ones behind it. */
+static void a_full_bucket_is_seen_to_its_end (void **state)
+{
+    (void) state;
+    enum { FILES = 2 * DEPOT_SLICE_MAX + 10 };
+    static depot_left_t left[DEPOT_SLICE_MAX];
+    char path[300];
+    size_t all = 0;
+    snprintf (path, sizeof (path), "%s/00", directory);
+    assert_int_equal (mkdir (path, 0700), 0);
+    for (int i = 0; i < FILES; i++) {
+        snprintf (path, sizeof (path), "%s/00/%062x", directory, i);
+        int fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true (fd >= 0);
+        close (fd);
+        age (path);
+    }
+    for (int i = 0; i < 3; i++) {
+        size_t count;
+        depot_look (depot, 0, left, &count);
+        all += count;
+    }
+    assert_int_equal (all, FILES);
+    size_t count;
+    depot_look (depot, 0, left, &count);
+    assert_int_equal (count, 0); /* the next bucket */
+}
+
+static void an_upload_that_stands_still_is_removed (void **state)
+{
+    (void) state;
+    char path[500];
+    depot_left_t left;
+    begin (&upload);
+    chunk (&upload, 0, PIECE);
+    assert_int_equal (depot_stats (depot).bytes, BYTES);
+    assert_int_equal (look (&left), 0);
+    assert_false (upload_path (path));
+    assert_int_equal (depot_stats (depot).bytes, 0);
+    assert_int_equal (begin (&upload).offset, 0);
+}
+
+/* In a child, which may end before its time. */
+static int put_in_child (unsigned long at, int error)
+{
+    *faults = (faults_t){.at = at, .error = error};
+    pid_t child = fork ();
+    assert_true (child >= 0);
+    if (child == 0) {
+        int unused;
+        faults->done = 0;
+        depot_free (&depot);
+        depot = depot_new (directory, &LIMITS, &unused);
+        if (depot == NULL)
+            _exit (2);
+        _exit (put_rest (&upload).whole ? 0 : 1);
+    }
+    int status;
+    assert_int_equal (waitpid (child, &status, 0), child);
+    faults->at = 0;
+    assert_true (WIFEXITED (status));
+    return WEXITSTATUS (status);
+}
+
+/* What was not synced when the power went: it is gone, or something else. */
+static void lose_unsynced (unsigned mode)
+{
+    char path[500];
+    struct stat status;
+    if (faults->dirty == 0 || mode == 0 || !upload_path (path) || stat (path, &status) != 0)
+        return;
+    if (mode == 1) {
+        assert_int_equal (truncate (path, status.st_size / 2), 0);
+        return;
+    }
+    static const uint8_t zeros[4096];
+    int fd = open (path, O_WRONLY | O_CLOEXEC);
+    assert_true (fd >= 0);
+    off_t from = status.st_size > 4096 ? status.st_size - 4096 : 0;
+    assert_true (__real_pwrite (fd, zeros, (size_t) (status.st_size - from), from) >= 0);
+    close (fd);
+}
+
+/* Whatever has a blob's name has its bytes. */
+static void check_names (void)
+{
+    static uint8_t bytes[BYTES + 1];
+    char path[300];
+    blob_path (path);
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    assert_int_equal (read (fd, bytes, sizeof (bytes)), BYTES);
+    assert_memory_equal (bytes, contents, BYTES);
+    close (fd);
+}
+
+static void start_anew (void)
+{
+    teardown (NULL);
+    setup (NULL);
+}
+
+static void a_crash_at_each_operation_harms_nothing (void **state)
+{
+    (void) state;
+    for (unsigned mode = 0; mode < 3; mode++) {
+        unsigned long at = 1;
+        while (put_in_child (at, 0) == CRASHED) {
+            lose_unsynced (mode);
+            check_names ();
+            reopen ();
+            depot_word_t word = put_rest (&upload);
+            if (word.code == TMQ_CONFLICT) /* what was left of it was torn */
+                word = put_rest (&upload);
+            assert_true (word.whole);
+            expect_contents ();
+            start_anew ();
+            at++;
+        }
+        assert_true (at > 10);
+        start_anew ();
+    }
+}
+
+static void each_operation_may_fail (void **state)
+{
+    (void) state;
+    static const int errors[] = {EIO, ENOSPC};
+    for (size_t i = 0; i < 2; i++) {
+        unsigned long at = 1;
+        int ended;
+        do {
+            ended = put_in_child (at, errors[i]);
+            bool over = faults->done < at;
+            check_names ();
+            reopen ();
+            assert_true (put_rest (&upload).whole);
+            expect_contents ();
+            start_anew ();
+            if (over)
+                break;
+            at++;
+        } while (ended <= 2);
+        assert_int_equal (ended, 0);
+        assert_true (at > 10);
+    }
+}
+
+int main (void)
+{
+    faults =
+        mmap (NULL, sizeof (*faults), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (faults == MAP_FAILED || sodium_init () < 0)
+        return 1;
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+    const struct CMUnitTest tests[] = {TEST (what_was_uploaded_is_read_again),
+                                       TEST (an_upload_goes_on_after_a_restart),
+                                       TEST (nobody_has_what_others_uploaded),
+                                       TEST (wrong_bytes_are_refused),
+                                       TEST (another_length_harms_nothing),
+                                       TEST (limits_are_told),
+                                       TEST (what_is_missing_or_damaged_is_named),
+                                       TEST (who_brings_it_again_mends_what_is_damaged),
+                                       TEST (what_was_torn_begins_again),
+                                       TEST (only_what_stood_still_is_removed),
+                                       TEST (a_full_bucket_is_seen_to_its_end),
+                                       TEST (an_upload_that_stands_still_is_removed),
+                                       TEST (a_crash_at_each_operation_harms_nothing),
+                                       TEST (each_operation_may_fail)};
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

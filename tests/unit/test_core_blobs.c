@@ -1,0 +1,298 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the engine decides about blobs: who may upload, name and read one, and how long its file is
+ * needed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core_rig.h"
+
+enum { SUBJECT = 1, OTHER = 2, WORKER = 100, HOUR_MS = 60 * 60 * 1000 };
+
+static uint8_t hash[TMQ_BLOB_HASH_BYTES] = {1, 2, 3};
+enum { BYTES = 1000000 };
+
+static Taskmq__Blob blob_of (uint64_t bytes)
+{
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    blob.hash = (ProtobufCBinaryData){sizeof (hash), hash};
+    blob.bytes = bytes;
+    return blob;
+}
+
+static uint64_t send_begin (rig_t *rig, size_t peer)
+{
+    Taskmq__Blob blob = blob_of (BYTES);
+    Taskmq__BlobBegin begin = TASKMQ__BLOB_BEGIN__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    begin.blob = &blob;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_BEGIN;
+    request.blob_begin = &begin;
+    return rig_send (rig, peer, &request, NULL, 0);
+}
+
+static uint64_t send_chunk (rig_t *rig, size_t peer, const char *bytes)
+{
+    Taskmq__Blob blob = blob_of (BYTES);
+    Taskmq__BlobChunk chunk = TASKMQ__BLOB_CHUNK__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    chunk.blob = &blob;
+    chunk.chunk_bytes = (uint32_t) strlen (bytes);
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_CHUNK;
+    request.blob_chunk = &chunk;
+    return rig_send (rig, peer, &request, bytes, strlen (bytes));
+}
+
+static uint64_t send_read (rig_t *rig, size_t peer, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__BlobRead read = TASKMQ__BLOB_READ__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    read.task_id = (ProtobufCBinaryData){sizeof (id.bytes), id.bytes};
+    read.part = 1;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_READ;
+    request.blob_read = &read;
+    return rig_send (rig, peer, &request, NULL, 0);
+}
+
+/* The files' thread has done it. */
+static void finish (rig_t *rig, bool whole)
+{
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_non_null (errand);
+    Taskmq__BlobAt at = TASKMQ__BLOB_AT__INIT;
+    at.whole = whole;
+    errand->whole = whole;
+    errand_reply (errand, TASKMQ__REPLY__BODY_BLOB_AT, &at.base);
+    engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+}
+
+static void upload (rig_t *rig, size_t peer)
+{
+    send_begin (rig, peer);
+    finish (rig, true);
+}
+
+static uint64_t submit_as (rig_t *rig, size_t peer, unsigned n, uint64_t bytes)
+{
+    Taskmq__Blob blob = blob_of (bytes);
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.queue = (char *) (uintptr_t) "q";
+    extra.payload_blob = &blob;
+    spec.extra = &extra;
+    uint64_t request = rig_submit_spec (rig, peer, n, &spec, "");
+    rig_settle (rig);
+    return request;
+}
+
+static uint32_t submit_code (rig_t *rig, size_t peer, unsigned n)
+{
+    uint64_t request = submit_as (rig, peer, n, BYTES);
+    return rig_reply (rig, peer, request)->reply->submitted->items[0]->code;
+}
+
+static void an_upload_is_an_errand (void **state)
+{
+    rig_t *rig = *state;
+    uint64_t begun = send_begin (rig, 0);
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_int_equal (errand->op, TASKMQ__REQUEST__OP_BLOB_BEGIN);
+    assert_memory_equal (errand->blob, hash, sizeof (hash));
+    assert_int_equal (errand->blob_bytes, BYTES);
+    assert_string_equal (errand->ns, "default");
+    engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, begun), TMQ_OK);
+    send_chunk (rig, 0, "some bytes");
+    errand = engine_errand_next (rig->engine);
+    assert_int_equal (errand->op, TASKMQ__REQUEST__OP_BLOB_CHUNK);
+    assert_int_equal (buf_length (errand->bytes), 10);
+    assert_memory_equal (buf_bytes (errand->bytes), "some bytes", 10);
+    engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+}
+
+/* Four of a link are under way at most. */
+static void uploads_have_limits (void **state)
+{
+    rig_t *rig = *state;
+    for (size_t i = 0; i < 4; i++)
+        send_chunk (rig, 0, "x");
+    uint64_t fifth = send_chunk (rig, 0, "x");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, fifth), TMQ_LIMIT);
+    for (size_t i = 0; i < 4; i++)
+        finish (rig, false);
+}
+
+/* A hash alone gives nobody anything. */
+static void only_who_uploaded_it_names_it (void **state)
+{
+    rig_t *rig = *state;
+    assert_int_equal (submit_code (rig, 0, SUBJECT), TMQ_NO_BLOB);
+    upload (rig, 0);
+    rig->peers[2].identity = "uid:9";
+    rig_link (rig, 2, "default");
+    assert_int_equal (submit_code (rig, 2, OTHER), TMQ_NO_BLOB);
+    rig_link (rig, 3, "elsewhere");
+    assert_int_equal (submit_code (rig, 3, OTHER), TMQ_NO_BLOB);
+    uint64_t shorter = submit_as (rig, 0, SUBJECT, BYTES - 1);
+    assert_int_equal (rig_reply (rig, 0, shorter)->reply->submitted->items[0]->code, TMQ_NO_BLOB);
+    assert_int_equal (submit_code (rig, 0, SUBJECT), TMQ_OK);
+    assert_int_equal (submit_code (rig, 0, SUBJECT), TMQ_OK); /* existing */
+    rig_advance (rig, HOUR_MS / 2);
+    assert_int_equal (submit_code (rig, 0, OTHER), TMQ_NO_BLOB); /* too late … */
+    assert_int_equal (submit_code (rig, 0, SUBJECT), TMQ_OK);    /* … for a new one only */
+}
+
+static void who_may_read_the_payload_reads_it (void **state)
+{
+    rig_t *rig = *state;
+    upload (rig, 0);
+    assert_int_equal (submit_code (rig, 0, SUBJECT), TMQ_OK);
+    rig_submit (rig, 0, OTHER, "q", "small");
+    rig_settle (rig);
+    uint64_t read = send_read (rig, 0, SUBJECT);
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_non_null (errand);
+    assert_memory_equal (errand->blob, hash, sizeof (hash));
+    assert_int_equal (errand->blob_bytes, BYTES);
+    engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, read), TMQ_OK);
+    uint64_t none = send_read (rig, 0, OTHER);
+    uint64_t nobody = send_read (rig, 0, 77);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, none), TMQ_NO_BLOB);
+    assert_int_equal (rig_code (rig, 0, nobody), TMQ_NOT_FOUND);
+    assert_null (engine_errand_next (rig->engine));
+    rig_link (rig, 2, "elsewhere");
+    uint64_t foreign = send_read (rig, 2, SUBJECT);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 2, foreign), TMQ_NOT_FOUND);
+}
+
+static void a_worker_is_told_of_it (void **state)
+{
+    rig_t *rig = *state;
+    upload (rig, 0);
+    assert_int_equal (submit_code (rig, 0, SUBJECT), TMQ_OK);
+    rig_register (rig, 1, WORKER, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    assert_int_equal (assignment->payload_bytes, 0);
+    assert_int_equal (assignment->extra->payload_blob->bytes, BYTES);
+    assert_memory_equal (assignment->extra->payload_blob->hash.data, hash, sizeof (hash));
+}
+
+/* Its bytes are bytes of the namespace's live tasks. */
+static void its_bytes_count (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.space_bytes_max = BYTES + BYTES / 2;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    upload (rig, 0);
+    assert_int_equal (submit_code (rig, 0, SUBJECT), TMQ_OK);
+    assert_int_equal (submit_code (rig, 0, OTHER), TMQ_LIMIT);
+    rig_cancel (rig, 0, SUBJECT);
+    rig_settle (rig);
+    assert_int_equal (submit_code (rig, 0, OTHER), TMQ_OK);
+    rig_free (rig);
+}
+
+static bool needed (rig_t *rig)
+{
+    return engine_blob_is_needed (rig->engine, hash);
+}
+
+static void purge (rig_t *rig, unsigned n)
+{
+    rig_cancel (rig, 0, n);
+    rig_settle (rig);
+    uint64_t request = rig_change (rig, 0, TASKMQ__REQUEST__OP_PURGE, n, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_changed (rig, 0, request), TMQ_OK);
+}
+
+static void its_file_is_needed_while_a_task_names_it (void **state)
+{
+    rig_t *rig = *state;
+    assert_false (needed (rig));
+    upload (rig, 0);
+    assert_true (needed (rig)); /* somebody may name it now */
+    submit_code (rig, 0, SUBJECT);
+    submit_code (rig, 0, OTHER);
+    rig_advance (rig, 3 * HOUR_MS);
+    assert_true (needed (rig));
+    rig_write (rig);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_true (needed (rig)); /* a restart knows it */
+    rig_advance (rig, 3 * HOUR_MS);
+    purge (rig, SUBJECT);
+    rig_advance (rig, 3 * HOUR_MS);
+    assert_true (needed (rig)); /* the other one has it still */
+    purge (rig, OTHER);
+    assert_true (needed (rig)); /* for an hour */
+    rig_advance (rig, HOUR_MS + 1000);
+    assert_false (needed (rig));
+    rig_write (rig);
+    rig_restart (rig);
+    assert_false (needed (rig));
+}
+
+/* A crash brings back a task whose removal was not durable: its file must be there then. */
+static void a_removal_that_is_not_durable_removes_nothing (void **state)
+{
+    rig_t *rig = *state;
+    upload (rig, 0);
+    submit_code (rig, 0, SUBJECT);
+    rig_cancel (rig, 0, SUBJECT);
+    rig_advance (rig, HOUR_MS / 2);
+    assert_true (needed (rig)); /* the claim is over */
+    rig_change (rig, 0, TASKMQ__REQUEST__OP_PURGE, SUBJECT, 1);
+    rig_take (rig);
+    rig->now.mono_ms += 2 * HOUR_MS;
+    send_read (rig, 0, 77); /* tells the time */
+    assert_true (needed (rig));
+    rig_durable (rig);
+    assert_false (needed (rig));
+}
+
+static void a_claim_ends (void **state)
+{
+    rig_t *rig = *state;
+    upload (rig, 0);
+    rig_advance (rig, HOUR_MS / 4);
+    upload (rig, 0); /* again */
+    rig_advance (rig, HOUR_MS / 4);
+    assert_int_equal (submit_code (rig, 0, SUBJECT), TMQ_OK);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_int_equal (submit_code (rig, 0, OTHER), TMQ_NO_BLOB); /* to be begun again, at no cost */
+    upload (rig, 0);
+    assert_int_equal (submit_code (rig, 0, OTHER), TMQ_OK);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (an_upload_is_an_errand),
+        TEST (uploads_have_limits),
+        TEST (only_who_uploaded_it_names_it),
+        TEST (who_may_read_the_payload_reads_it),
+        TEST (a_worker_is_told_of_it),
+        cmocka_unit_test (its_bytes_count),
+        TEST (its_file_is_needed_while_a_task_names_it),
+        TEST (a_removal_that_is_not_durable_removes_nothing),
+        TEST (a_claim_ends),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
