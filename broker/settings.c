@@ -58,6 +58,7 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
     out->blobs = (depot_limits_t){.blob_bytes = limits[CONFIG_BLOB_BYTES],
                                   .disk_bytes = limits[CONFIG_BLOBS_DISK],
                                   .free_bytes_min = limits[CONFIG_FREE_SPACE_MIN]};
+    out->engine.blob_bytes_max = limits[CONFIG_BLOB_BYTES];
     out->readers = limits[CONFIG_READERS];
     out->engine.given_reads_max = 2 * limits[CONFIG_READERS]; /* one waits while one is read */
     out->peers_max = 2 * links;

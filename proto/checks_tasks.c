@@ -91,7 +91,7 @@ static bool has_marks (const Taskmq__Extra *extra)
     return extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->answered_by.len > 0 ||
            extra->checkpoint_bytes > 0 || extra->depth > 0 || extra->adopted_by.len > 0 ||
            extra->turns > 0 || extra->turn_bytes > 0 || extra->turns_attempt > 0 ||
-           extra->turns_before > 0 || extra->n_superseded > 0;
+           extra->turns_before > 0 || extra->n_superseded > 0 || extra->result_blob != NULL;
 }
 
 /* What anybody may say of a task's extra. room: bytes that must be left. */
@@ -119,7 +119,7 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
            check_not_given (check, "cancel_message", extra->cancel_message);
 }
 
-static bool check_blob (check_t *check, const char *member, const Taskmq__Blob *blob)
+bool check_blob (check_t *check, const char *member, const Taskmq__Blob *blob)
 {
     if (blob == NULL || blob->hash.len != TMQ_BLOB_HASH_BYTES)
         return check_refuse (check, TMQ_INVALID, "%s: needs a hash of %d bytes", member,
@@ -541,7 +541,7 @@ bool check_blob_read (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__BlobRead *read = request->blob_read;
     return check_16_bytes (check, "task_id", &read->task_id) &&
-           check_range (check, "part", read->part, 1, 1) &&
+           check_range (check, "part", read->part, 1, 2) &&
            check_range (check, "offset", read->offset, 0, TMQ_BLOB_BYTES_MAX) &&
            check_range (check, "limit", read->limit, 0, TMQ_PART_BYTES_MAX);
 }

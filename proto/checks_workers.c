@@ -139,8 +139,12 @@ bool check_cancel_ack (check_t *check, const Taskmq__Request *request)
 bool check_complete (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__Complete *complete = request->complete;
+    if (complete->result_blob != NULL && complete->result_bytes > 0)
+        return check_refuse (check, TMQ_INVALID, "result_blob: must not stand beside a result");
     return check_lease (check, complete->lease) &&
            check_body (check, "result_bytes", complete->result_bytes) &&
+           (complete->result_blob == NULL ||
+            check_blob (check, "result_blob", complete->result_blob)) &&
            check_text (check, "result_type", complete->result_type, TMQ_CONTENT_TYPE_BYTES_MAX);
 }
 

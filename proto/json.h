@@ -155,7 +155,8 @@ typedef struct task_view {
     const uint8_t *payload_blob; /* its hash, if the payload is a blob; else NULL */
     unsigned outcome;            /* 0: none */
     uint64_t result_bytes;
-    const void *result; /* result_bytes bytes; NULL: not loaded */
+    const void *result;         /* result_bytes bytes; NULL: not loaded */
+    const uint8_t *result_blob; /* as payload_blob */
     const char *result_type;
     int32_t error_code;
     const char *error_message;

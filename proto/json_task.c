@@ -303,7 +303,7 @@ void json_write_task_members (json_writer_t *self, const task_view_t *task,
     if (extras->exported) {
         member_hash (self, "payload_hash", task->payload_blob, task->payload, task->payload_bytes,
                      extras->body_bytes_max);
-        member_hash (self, "result_hash", NULL, task->result, task->result_bytes,
+        member_hash (self, "result_hash", task->result_blob, task->result, task->result_bytes,
                      extras->body_bytes_max);
     }
     member_questions (self, extras);
@@ -433,6 +433,11 @@ void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Ta
         out->payload_blob = extra->payload_blob->hash.data;
         out->payload_bytes = extra->payload_blob->bytes;
         out->payload = NULL;
+    }
+    if (extra->result_blob != NULL && extra->result_blob->hash.len == TMQ_BLOB_HASH_BYTES) {
+        out->result_blob = extra->result_blob->hash.data;
+        out->result_bytes = extra->result_blob->bytes;
+        out->result = NULL;
     }
 }
 

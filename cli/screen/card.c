@@ -268,7 +268,9 @@ static void put_outcome (const app_t *app, const tmq_task_t *task)
         fputc ('\n', stdout);
         put_fact (app, "error data", task->error_data);
     }
-    if (task->outcome == TMQ_OUTCOME_RESULT || task->outcome == TMQ_OUTCOME_TOOL_ERROR)
+    if (task->result_blob.bytes > 0)
+        put_size (app, "result", task->result_bytes, task->result_type);
+    else if (task->outcome == TMQ_OUTCOME_RESULT || task->outcome == TMQ_OUTCOME_TOOL_ERROR)
         put_task_body (app, "result", task, task->result_type, "result");
 }
 

@@ -4,7 +4,11 @@
 
 #include "verbs/receipt.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "base/exit.h"
+#include "screen/output.h"
 #include "screen/show.h"
 
 void write_receipt (json_writer_t *writer, const tmq_receipt_t *receipt, const char *queue)
@@ -40,6 +44,17 @@ void write_receipt (json_writer_t *writer, const tmq_receipt_t *receipt, const c
 
 int put_result (app_t *app, const tmq_task_t *task)
 {
-    put_body (task);
+    char text[37];
+    tmq_error_t error = {0};
+    if (task->result_blob.bytes == 0) {
+        put_body (task);
+    } else {
+        fflush (stdout);
+        error.code =
+            tmq_result_save (app->client, &task->id, STDOUT_FILENO, app->timeout_ms, &error);
+    }
+    tmq_id_format (&task->id, text);
+    if (error.code != TMQ_OK)
+        return library_error (app, &error, text);
     return task->status == TMQ_STATUS_COMPLETED ? EXIT_OK : show_failure (app, task);
 }

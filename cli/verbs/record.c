@@ -171,13 +171,12 @@ static void write_exact (json_writer_t *writer, const tmq_task_t *task, const tm
                           payload->body_bytes);
 }
 
-/* In place of a payload that is larger than a frame, as in tasks.jsonl. */
-static void write_hash (json_writer_t *writer, const tmq_task_t *payload)
+/* Of a body that is larger than a frame, as in tasks.jsonl. */
+static void write_hash (json_writer_t *writer, const char *key, const tmq_blob_t *blob)
 {
     char hex[2 * TMQ_BLOB_HASH_BYTES + 1];
-    sodium_bin2hex (hex, sizeof hex, payload->payload_blob.hash, TMQ_BLOB_HASH_BYTES);
-    json_write_null (writer);
-    json_write_key (writer, "payload_hash");
+    sodium_bin2hex (hex, sizeof hex, blob->hash, TMQ_BLOB_HASH_BYTES);
+    json_write_key (writer, key);
     json_write_text (writer, hex);
 }
 
@@ -191,12 +190,16 @@ void record_write (json_writer_t *writer, app_t *app, const record_t *self)
     write_questions (writer, app, self->task);
     if (payload) {
         json_write_key (writer, "payload");
-        if (payload->payload_blob.bytes > 0)
-            write_hash (writer, payload);
-        else
+        if (payload->payload_blob.bytes > 0) {
+            json_write_null (writer);
+            write_hash (writer, "payload_hash", &payload->payload_blob);
+        } else {
             json_write_body (writer, payload->content_type,
                              payload->body_bytes ? payload->body : "", payload->body_bytes);
+        }
     }
+    if (self->task->result_blob.bytes > 0)
+        write_hash (writer, "result_hash", &self->task->result_blob);
     if (self->wants & RECORD_EXACT)
         write_exact (writer, self->task, payload);
     if (self->wants & RECORD_ATTEMPTS) {

@@ -16,6 +16,8 @@
 #include <sys/types.h>
 
 #include "line/app.h"
+#include "work/body.h"
+#include "work/upload.h"
 
 /* Descriptors of a job, in the order in which job_poll_fill puts them. */
 typedef enum job_fd { JOB_GUARD, JOB_IN, JOB_OUT, JOB_ERR, JOB_TALK, JOB_FDS } job_fd_t;
@@ -27,7 +29,8 @@ typedef enum job_stop {
     STOP_LOST,      /* another attempt took over */
     STOP_RUNTIME,   /* its max_runtime is over */
     STOP_GIVE_BACK, /* second SIGTERM */
-    STOP_TOO_LARGE  /* its stdout is over the limit */
+    STOP_TOO_LARGE, /* its stdout is over the limit */
+    STOP_NO_ROOM    /* its stdout finds no place on our disk */
 } job_stop_t;
 
 /* A line that is not complete yet. */
@@ -86,6 +89,10 @@ typedef struct job {
     size_t fed;           /* bytes of the payload already in the pipe */
     char *out;
     size_t out_bytes;
+    body_t large;       /* its stdout, when that is larger than a frame: then out is empty */
+    uint64_t large_max; /* bytes of it that the broker takes */
+    int large_errno;    /* STOP_NO_ROOM: why */
+    upload_t upload;
     line_t err_line;
     talk_t talk;
     char last_line[TMQ_ERROR_MESSAGE_BYTES_MAX + 1]; /* of stderr */

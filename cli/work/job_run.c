@@ -52,16 +52,39 @@ static void feed (work_job_t *job)
     close_end (job, JOB_IN);
 }
 
+/* What is larger than a frame goes on in a file. */
+static bool add_large (work_job_t *job, const char *data, size_t bytes)
+{
+    if (job->large.fd < 0 && !body_add (&job->large, job->out, job->out_bytes))
+        return false;
+    job->out_bytes = 0;
+    return body_add (&job->large, data, bytes);
+}
+
 /* Bytes over the limit are read and dropped, so that the child does not hang on its way out. */
 static void take_out (work_job_t *job, const char *data, size_t bytes)
 {
-    if (job->out_bytes + bytes > TMQ_FRAME_BYTES_MAX) {
-        job_stop (job, STOP_TOO_LARGE, mono_ms ());
+    const uint64_t length = job->large.bytes + job->out_bytes + bytes;
+    if (job->stop == STOP_TOO_LARGE || job->stop == STOP_NO_ROOM)
+        return;
+    if (length <= TMQ_FRAME_BYTES_MAX) {
+        job->out = must_grow (job->out, job->out_bytes + bytes, 1);
+        memcpy (job->out + job->out_bytes, data, bytes);
+        job->out_bytes += bytes;
         return;
     }
-    job->out = must_grow (job->out, job->out_bytes + bytes, 1);
-    memcpy (job->out + job->out_bytes, data, bytes);
-    job->out_bytes += bytes;
+    if (job->large_max == 0) {
+        tmq_whoami_t who = {.size = sizeof who};
+        tmq_client_whoami (&who, job->plan->app->client);
+        job->large_max =
+            who.blob_bytes_max > TMQ_FRAME_BYTES_MAX ? who.blob_bytes_max : TMQ_FRAME_BYTES_MAX;
+    }
+    if (length > job->large_max) {
+        job_stop (job, STOP_TOO_LARGE, mono_ms ());
+    } else if (!add_large (job, data, bytes)) {
+        job->large_errno = errno;
+        job_stop (job, STOP_NO_ROOM, mono_ms ());
+    }
 }
 
 /* stderr. */
@@ -204,7 +227,7 @@ bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS])
 static const char *const reasons[] = {
     [STOP_CANCELLED] = "cancel\n",    [STOP_LOST] = "lost\n",
     [STOP_RUNTIME] = "max_runtime\n", [STOP_GIVE_BACK] = "leave\n",
-    [STOP_TOO_LARGE] = "too_large\n",
+    [STOP_TOO_LARGE] = "too_large\n", [STOP_NO_ROOM] = "too_large\n",
 };
 
 static void wish (work_job_t *job, guard_wish_t what)

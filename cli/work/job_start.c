@@ -185,6 +185,7 @@ work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignm
     job->plan = plan;
     job->assignment = *assignment;
     job->worker = worker;
+    body_init (&job->large);
     job->started_at_ms = mono_ms ();
     if (job->assignment->max_runtime_ms)
         job->overrun_at_ms =
@@ -223,6 +224,7 @@ void job_free (work_job_t *job)
         close_fd (&job->fds[i]);
     free (job->place);
     free (job->out);
+    body_drop (&job->large);
     talk_free (job);
     tmq_assignment_free (job->assignment);
     free (job);

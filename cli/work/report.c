@@ -83,15 +83,29 @@ static size_t report_too_large (const report_plan_t *plan, const work_job_t *job
     char message[128];
     char data[64];
     char id[37];
-    snprintf (message, sizeof message, "the result is larger than the limit of %d bytes",
-              TMQ_FRAME_BYTES_MAX);
+    snprintf (message, sizeof message, "the result is larger than the limit of %" PRIu64 " bytes",
+              job->large_max);
     tmq_id_format (&job->assignment->task_id, id);
     note (plan->app, "taskctl: %s: %s: failed for good", id, message);
-    snprintf (data, sizeof data, "{\"limit_bytes\":%d}", TMQ_FRAME_BYTES_MAX);
+    snprintf (data, sizeof data, "{\"limit_bytes\":%" PRIu64 "}", job->large_max);
     const tmq_outcome_t outcome = {.error_code = TMQ_TASK_ERROR_TOO_LARGE,
                                    .error_message = message,
                                    .error_data = data,
                                    .final = true};
+    return fail (plan, job, &outcome);
+}
+
+/* There is a result, and it cannot be brought to the broker now. */
+static size_t report_unsaved (const report_plan_t *plan, const work_job_t *job, const char *what,
+                              const char *why)
+{
+    char message[384];
+    char id[37];
+    snprintf (message, sizeof message, "the result cannot be %s: %s", what, why);
+    repair_text (message);
+    tmq_id_format (&job->assignment->task_id, id);
+    note (plan->app, "taskctl: %s: %s", id, message);
+    const tmq_outcome_t outcome = {.error_code = 1, .error_message = message};
     return fail (plan, job, &outcome);
 }
 
@@ -107,14 +121,25 @@ static size_t report_overrun (const report_plan_t *plan, const work_job_t *job)
     return fail (plan, job, &outcome);
 }
 
-static size_t report_success (const report_plan_t *plan, const work_job_t *job)
+static size_t complete (const report_plan_t *plan, const work_job_t *job,
+                        const tmq_outcome_t *outcome, void *user)
 {
     tmq_error_t error = {0};
+    error.code = tmq_worker_complete_start (plan->worker, job->assignment, outcome, TMQ_FOREVER,
+                                            user, &error);
+    return sent (plan, job->assignment, TMQ_OP_COMPLETE, error.code, &error);
+}
+
+/* One that is larger than a frame comes here only when it could not be uploaded. */
+static size_t report_success (const report_plan_t *plan, const work_job_t *job)
+{
+    const upload_t *upload = &job->upload;
     const tmq_outcome_t outcome = {
         .result = job->out, .result_bytes = job->out_bytes, .result_type = plan->result_type};
-    error.code = tmq_worker_complete_start (plan->worker, job->assignment, &outcome, TMQ_FOREVER,
-                                            NULL, &error);
-    return sent (plan, job->assignment, TMQ_OP_COMPLETE, error.code, &error);
+    if (job->large.fd < 0)
+        return complete (plan, job, &outcome, NULL);
+    return upload->code == TMQ_TOO_LARGE ? report_too_large (plan, job)
+                                         : report_unsaved (plan, job, "uploaded", upload->why);
 }
 
 size_t report_give_back (const report_plan_t *plan, const tmq_assignment_t *task, uint32_t delay_ms)
@@ -144,9 +169,12 @@ size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task
 static void tell_end (const report_plan_t *plan, const work_job_t *job)
 {
     static const char *const why[] = {
-        [STOP_CANCELLED] = ", was cancelled",           [STOP_LOST] = ", another attempt took over",
-        [STOP_RUNTIME] = ", ran longer than allowed",   [STOP_GIVE_BACK] = ", is given back",
+        [STOP_CANCELLED] = ", was cancelled",
+        [STOP_LOST] = ", another attempt took over",
+        [STOP_RUNTIME] = ", ran longer than allowed",
+        [STOP_GIVE_BACK] = ", is given back",
         [STOP_TOO_LARGE] = ", its result is too large",
+        [STOP_NO_ROOM] = ", its result finds no room",
     };
     char id[37];
     tmq_id_format (&job->assignment->task_id, id);
@@ -168,6 +196,7 @@ size_t report_end (const report_plan_t *plan, work_job_t *job)
     case STOP_RUNTIME: return report_overrun (plan, job);
     case STOP_GIVE_BACK: return report_give_back (plan, job->assignment, 0);
     case STOP_TOO_LARGE: return report_too_large (plan, job);
+    case STOP_NO_ROOM: return report_unsaved (plan, job, "kept", strerror (job->large_errno));
     case STOP_NONE: break;
     }
     if (!job->signal && job->status == 0)
@@ -175,6 +204,14 @@ size_t report_end (const report_plan_t *plan, work_job_t *job)
     if (!job->signal && job->status == STATUS_GIVE_BACK)
         return report_give_back (plan, job->assignment, plan->release_delay_ms);
     return report_failure (plan, job);
+}
+
+size_t report_uploaded (const report_plan_t *plan, work_job_t *job, void *user)
+{
+    const tmq_outcome_t outcome = {.result_blob = job->upload.blob,
+                                   .result_type = plan->result_type};
+    tell_end (plan, job);
+    return complete (plan, job, &outcome, user);
 }
 
 bool report_is_answer (const tmq_completion_t *answer)

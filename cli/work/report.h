@@ -32,6 +32,8 @@ typedef struct report_plan {
 
 /* Of a job that has ended. */
 size_t report_end (const report_plan_t *plan, work_job_t *job);
+/* Of a job whose result was uploaded; its answer has this user. */
+size_t report_uploaded (const report_plan_t *plan, work_job_t *job, void *user);
 /* Of a task whose cancellation was noticed. */
 size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task);
 /* Of a task whose payload cannot be had. */

@@ -33,8 +33,8 @@
 #include "screen/output.h"
 #include "screen/show.h"
 #include "screen/status.h"
+#include "work/body.h"
 #include "work/job.h"
-#include "work/payload.h"
 #include "work/report.h"
 
 enum {
@@ -74,9 +74,9 @@ typedef struct work {
     size_t jobs_count;
     struct pollfd *fds;        /* the client's, the signals', then JOB_FDS of each job */
     tmq_assignment_t *waiting; /* taken, not started yet */
-    payload_t payload;         /* … and its payload, if that is larger than a frame */
+    body_t payload;            /* … and its payload, if that is larger than a frame */
     uintptr_t fetch;           /* which read of its checkpoint or payload is on its way; 0: none */
-    uintptr_t fetches;
+    uintptr_t fetches;         /* given out, and to uploads */
     uint64_t retry_at_ms;
     uint64_t taken;
     uint64_t taken_max; /* --max-tasks */
@@ -110,7 +110,7 @@ static void forget_waiting (work_t *self)
     tmq_assignment_free (self->waiting);
     self->waiting = NULL;
     self->fetch = 0;
-    payload_drop (&self->payload);
+    body_drop (&self->payload);
 }
 
 static void give_back_all (work_t *self)
@@ -175,13 +175,76 @@ static bool is_flushing (const work_t *self, work_job_t *job)
     return left > FLUSH_BYTES;
 }
 
+/* A result that is larger than a frame, of a program that ended well, is uploaded before its
+ * attempt ends. True: it is not there yet. */
+static bool is_uploading (work_t *self, work_job_t *job)
+{
+    upload_t *upload = &job->upload;
+    const bool counts =
+        job->large.fd >= 0 && !job->signal && job->status == 0 &&
+        (job->stop == STOP_NONE || job->stop == STOP_LOST || job->stop == STOP_RUNTIME);
+    if (!counts || upload->code != TMQ_OK || upload->done)
+        return false;
+    if (self->stage >= STAGE_GIVING_BACK) {
+        if (!upload->told)
+            job->stop = STOP_GIVE_BACK;
+        return false;
+    }
+    if (!upload->told &&
+        tmq_worker_state (self->worker, job->assignment) == TMQ_ATTEMPT_CANCELLED) {
+        job->stop = STOP_CANCELLED;
+        return false;
+    }
+    if (!upload->user)
+        upload_begin (upload, self->app->client, &job->large, (void *) ++self->fetches);
+    if (upload->whole && !upload->told) {
+        upload->told = true;
+        talk_end (job);
+        talk_hurry (job);
+        const size_t sent = report_uploaded (&self->report, job, upload->user);
+        self->reports += sent;
+        upload->done = sent == 0;
+    }
+    return upload->code == TMQ_OK && !upload->done;
+}
+
+static work_job_t *find_upload (const work_t *self, const void *user)
+{
+    for (size_t i = 0; user && i < self->jobs_count; i++)
+        if (self->jobs[i]->upload.user == user)
+            return self->jobs[i];
+    return NULL;
+}
+
+static void take_piece (work_t *self, const tmq_completion_t *answer)
+{
+    work_job_t *job = find_upload (self, answer->user);
+    if (job)
+        upload_take (&job->upload, self->app->client, &job->large, answer);
+}
+
+static void take_report (work_t *self, const tmq_completion_t *answer)
+{
+    work_job_t *job = find_upload (self, answer->user);
+    if (job && answer->op == TMQ_OP_COMPLETE && answer->code == TMQ_NO_BLOB) {
+        self->reports--; /* a broker that was started again wants to hear of the upload again */
+        upload_begin (&job->upload, self->app->client, &job->large, answer->user);
+        return;
+    }
+    if (job)
+        job->upload.done = true;
+    self->reports -= report_take (&self->report, answer);
+}
+
 static void end_job (work_t *self, size_t i)
 {
     work_job_t *job = self->jobs[i];
     self->jobs[i] = self->jobs[--self->jobs_count];
-    talk_end (job);
-    talk_hurry (job);
-    self->reports += report_end (&self->report, job);
+    if (!job->upload.told) {
+        talk_end (job);
+        talk_hurry (job);
+        self->reports += report_end (&self->report, job);
+    }
     job_free (job);
     if (self->jobs_count == 0)
         self->idle_wall_ms = wall_ms ();
@@ -207,7 +270,7 @@ static void start_job (work_t *self, tmq_assignment_t *assignment, const tmq_par
                                  self->payload.fd, &unrunnable);
     const int reason = errno;
     if (job || unrunnable)
-        payload_drop (&self->payload);
+        body_drop (&self->payload);
     if (job) {
         tmq_worker_started (self->worker, job->assignment, NULL);
         self->jobs[self->jobs_count++] = job;
@@ -226,7 +289,7 @@ static void start_job (work_t *self, tmq_assignment_t *assignment, const tmq_par
 static void take_up (work_t *self, tmq_assignment_t *assignment)
 {
     const tmq_blob_t *blob = &assignment->payload_blob;
-    const bool wants_payload = blob->bytes > 0 && !payload_is (&self->payload, blob);
+    const bool wants_payload = blob->bytes > 0 && !body_is (&self->payload, blob);
     int code;
     if (!wants_payload && assignment->checkpoint_bytes == 0) {
         start_job (self, assignment, NULL);
@@ -305,15 +368,15 @@ static void take_payload (work_t *self, const tmq_completion_t *answer)
     if (!assignment)
         return;
     const tmq_blob_t *blob = &assignment->payload_blob;
-    if (part && !payload_add (&self->payload, part->bytes, part->length)) {
+    if (part && !body_add (&self->payload, part->bytes, part->length)) {
         wait_longer (self, assignment, TMQ_SYSTEM, "payload", strerror (errno));
-    } else if (part && (part->more || payload_is (&self->payload, blob))) {
+    } else if (part && (part->more || body_is (&self->payload, blob))) {
         take_up (self, assignment);
     } else if (part || answer->code == TMQ_NO_BLOB) {
         const char *why =
             answer->error ? answer->error->text : "its bytes are not those of its hash";
         self->reports += report_damaged (&self->report, assignment, why);
-        payload_drop (&self->payload);
+        body_drop (&self->payload);
         tmq_assignment_free (assignment);
     } else {
         wait_longer (self, assignment, answer->code, "payload",
@@ -574,7 +637,9 @@ static void take_answers (work_t *self)
         else if (answer->op == TMQ_OP_LIST)
             take_left (self, answer);
         else if (report_is_answer (answer))
-            self->reports -= report_take (&self->report, answer);
+            take_report (self, answer);
+        else if (answer->op == TMQ_OP_BLOB_BEGIN || answer->op == TMQ_OP_BLOB_CHUNK)
+            take_piece (self, answer);
         else if (answer->op == TMQ_OP_CHECKPOINT_READ)
             take_checkpoint (self, answer);
         else if (answer->op == TMQ_OP_BLOB_READ)
@@ -628,7 +693,7 @@ static bool poll_once (work_t *self)
     /* Backwards, because the end of a job moves the last one into its place. */
     for (size_t i = self->jobs_count; i-- > 0;) {
         if (job_poll_take (self->jobs[i], self->fds + 2 + i * JOB_FDS) &&
-            !is_flushing (self, self->jobs[i]))
+            !is_flushing (self, self->jobs[i]) && !is_uploading (self, self->jobs[i]))
             end_job (self, i);
     }
     if (self->fds[1].revents)

@@ -21,7 +21,7 @@ BEGIN {
     page["Workers."] = "tmq_workers|take tasks and end them"
     page["Turns of the work."] = "tmq_turns|what was said and done, turn by turn"
     page["Import."] = "tmq_import|tasks as they were in another broker"
-    page["Large bodies."] = "tmq_blobs|payloads that are larger than a frame"
+    page["Large bodies."] = "tmq_blobs|payloads and results that are larger than a frame"
     page["Logs."] = "tmq_logs|what the programs of workers write"
     page["A worker asks."] = "tmq_ask|questions of a worker about its task"
     page["Somebody answers."] = "tmq_answers|answers, and the inbox of open questions"

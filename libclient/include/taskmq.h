@@ -267,6 +267,7 @@ typedef struct tmq_whoami {
     char redact[TMQ_REDACT_BYTES_MAX + 1]; /* what exports leave out by its configuration: an item
                                               a line, "common" or NAME=PATTERN */
     bool connected; /* the broker has welcomed us, and the connection was not lost since */
+    uint64_t blob_bytes_max;               /* of a payload or result that is larger than a frame */
 } tmq_whoami_t;
 /* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,
  * TMQ_FORKED. */
@@ -389,7 +390,7 @@ typedef enum tmq_op {
     /* Retention (taskmq_admin.h): the same. */
     TMQ_OP_CLEANUP,
     /* Large bodies (taskmq_blobs.h). */
-    TMQ_OP_BLOB_BEGIN, /* of blocking calls only, as is the next one */
+    TMQ_OP_BLOB_BEGIN, /* and the next one: of blocking calls, and tmq_blob_send_start */
     TMQ_OP_BLOB_CHUNK,
     TMQ_OP_BLOB_READ
 } tmq_op_t;
@@ -440,7 +441,8 @@ typedef struct tmq_completion {
     tmq_link_state_t link;    /* LINK: the newest state; what was in between may be left out */
     char *text;               /* LOG */
     tmq_access_t *access;     /* of blocking calls about keys */
-    tmq_part_t *part;         /* BLOB_READ, AUDIT, AUDIT_HEAD, BACKUP, CHECKPOINT_READ */
+    tmq_part_t *part;         /* BLOB_BEGIN, BLOB_CHUNK, BLOB_READ, AUDIT, AUDIT_HEAD, BACKUP,
+                         CHECKPOINT_READ */
     struct tmq_queue_report *queues; /* of blocking calls about queues */
     tmq_inbox_t *inbox;              /* INBOX */
     tmq_answered_t *answered;        /* ANSWER */
@@ -634,6 +636,8 @@ struct tmq_task {
     uint32_t adopted_from;   /* the attempt whose late success is its outcome; 0: none */
     tmq_blob_t payload_blob; /* its payload, if it is larger than a frame: then payload_bytes is its
                                 length, and tmq_payload_read and tmq_payload_save read it */
+    tmq_blob_t result_blob;  /* the same of its result: then result_bytes is its length, and
+                                tmq_result_read and tmq_result_save read it */
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);

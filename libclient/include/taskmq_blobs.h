@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Payloads that are larger than a frame. A part of taskmq.h, which includes it. */
+/* Payloads and results that are larger than a frame. A part of taskmq.h, which includes it. */
 #ifndef TASKMQ_BLOBS_H
 #define TASKMQ_BLOBS_H
 
@@ -15,9 +15,10 @@ extern "C" {
 /* Large bodies. */
 
 /* Uploads what is larger than TMQ_FRAME_BYTES_MAX. For half an hour a submit of this client's
- * identity in this namespace can name it (tmq_submit_t.payload_blob). Later, or after a restart of
- * the broker, it is to be put again: that sends nothing which the broker still has. tmq_submit does
- * all of that for a large payload. This is for who submits without blocking, or in batches.
+ * identity in this namespace can name it (tmq_submit_t.payload_blob), or the end of an attempt
+ * (tmq_outcome_t.result_blob). Later, or after a restart of the broker, it is to be put again: that
+ * sends nothing which the broker still has. tmq_submit and tmq_worker_complete do all of that for
+ * what is large. This is for who submits or ends without blocking, or in batches.
  *
  * The bytes go in pieces, each of which has the timeout. What was interrupted goes on where it
  * ended when the same bytes are put again within an hour. The broker compares them with the hash.
@@ -31,6 +32,14 @@ TMQ_API int tmq_blob_put (tmq_blob_t *out, tmq_client_t *client, const void *byt
  * cannot be read), TMQ_INVALID (also: it is no regular file). */
 TMQ_API int tmq_blob_put_file (tmq_blob_t *out, tmq_client_t *client, int fd, uint32_t timeout_ms,
                                tmq_error_t *error);
+/* One step of an upload, for who must not block: the piece at the offset, of at most
+ * TMQ_FRAME_BYTES_MAX bytes; length 0 begins it, or goes on with it. The bytes are copied. The part
+ * of the completion says what comes next: more is false when all of it is there; else the broker
+ * wants the bytes from offset on. After TMQ_NO_BLOB and TMQ_CONFLICT it is to be begun again.
+ * Codes: those of tmq_blob_put. */
+TMQ_API int tmq_blob_send_start (tmq_client_t *client, const tmq_blob_t *blob, uint64_t offset,
+                                 const void *bytes, size_t length, uint32_t timeout_ms, void *user,
+                                 tmq_error_t *error);
 /* tmq_submit with the contents of a file as payload, whatever their length; in->payload is not
  * looked at. Codes as of tmq_submit and tmq_blob_put_file. */
 TMQ_API int tmq_submit_file (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
@@ -53,6 +62,16 @@ TMQ_API int tmq_payload_read_start (tmq_client_t *client, const tmq_id_t *id, ui
  * After any code but TMQ_OK what was written does not count. */
 TMQ_API int tmq_payload_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
                               tmq_error_t *error);
+
+/* The same for the result of a task that has ended. Codes: those of tmq_result and the above. */
+TMQ_API int tmq_result_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id,
+                             uint64_t offset, uint32_t limit, uint32_t timeout_ms,
+                             tmq_error_t *error);
+TMQ_API int tmq_result_read_start (tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
+                                   uint32_t limit, uint32_t timeout_ms, void *user,
+                                   tmq_error_t *error);
+TMQ_API int tmq_result_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
+                             tmq_error_t *error);
 
 #ifdef __cplusplus
 }

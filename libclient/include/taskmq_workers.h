@@ -144,7 +144,8 @@ TMQ_API int tmq_worker_message_start (tmq_worker_t *worker, const tmq_assignment
 
 /* What an attempt ends with. Begin with {0}. */
 typedef struct tmq_outcome {
-    const void *result; /* result_bytes bytes, at most TMQ_FRAME_BYTES_MAX; copied */
+    const void *result; /* result_bytes bytes; copied. Of more than TMQ_FRAME_BYTES_MAX it is for
+                           tmq_worker_complete and tmq_worker_run alone, which upload it first */
     size_t result_bytes;
     const char *result_type;        /* NULL: text/plain if UTF-8, else application/octet-stream */
     int32_t error_code;             /* fail only, from here on; not -33099..-33001, but
@@ -155,6 +156,8 @@ typedef struct tmq_outcome {
     bool final;                     /* do not try again */
     void (*release) (void *result); /* only tmq_worker_run calls it, when result is not needed any
                                        more (for example free); NULL: nobody does */
+    tmq_blob_t result_blob;         /* complete only: in place of a result, what tmq_blob_put gave;
+                                       its default type is application/octet-stream */
 } tmq_outcome_t;
 /* Ends the attempt; the task is completed. TMQ_OK is a promise: the outcome is durable. Delivered
  * through reconnects, and a repeat gets the stored answer; a full disk is waited for. outcome NULL:
@@ -162,13 +165,21 @@ typedef struct tmq_outcome {
  * be repeated.
  * Codes: TMQ_STALE_LEASE (another attempt took over, or the lease was lost; nothing was changed),
  * TMQ_WRONG_STATUS (the task was cancelled, which this acknowledges), TMQ_NOT_FOUND, TMQ_EXPIRED,
- * TMQ_PURGED, TMQ_INVALID, TMQ_TOO_LARGE. */
+ * TMQ_PURGED, TMQ_INVALID, TMQ_TOO_LARGE (also: the result is larger than limits/blob_bytes of the
+ * broker; the attempt is still held), TMQ_NO_BLOB (result_blob is to be put again; the same). The
+ * timeout is of each piece of a large result. */
 TMQ_API int tmq_worker_complete (tmq_worker_t *worker, const tmq_assignment_t *of,
                                  const tmq_outcome_t *outcome, uint32_t timeout_ms,
                                  tmq_error_t *error);
 TMQ_API int tmq_worker_complete_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                        const tmq_outcome_t *outcome, uint32_t timeout_ms,
                                        void *user, tmq_error_t *error);
+/* The same with the contents of a file as result, whatever their length, from its first byte to its
+ * end; outcome->result is not looked at. The descriptor stays open, its position as it is. Codes:
+ * also those of tmq_blob_put_file. */
+TMQ_API int tmq_worker_complete_file (tmq_worker_t *worker, const tmq_assignment_t *of,
+                                      const tmq_outcome_t *outcome, int fd, uint32_t timeout_ms,
+                                      tmq_error_t *error);
 /* The attempt failed: the task is tried again after its backoff, unless outcome->final is set or
  * the attempts are used up. With result bytes the outcome is a tool error, which a reader gets as
  * bytes. Codes as of tmq_worker_complete. */
@@ -299,9 +310,9 @@ typedef tmq_run_end_t tmq_worker_handler_t (void *context, tmq_worker_t *worker,
 /* Takes assignments with a pool of threads (1..1,024; the worker's capacity should be at least as
  * much), says started, calls the handler, and reports its end, waiting for ever. An outcome that
  * cannot be sent does not keep the task. A long error_message is cut. A result_type, error_data or
- * error_code that would be refused is left out, which the message says. A result of more than
- * TMQ_FRAME_BYTES_MAX fails the task for good with TMQ_TASK_ERROR_TOO_LARGE. If the broker refuses
- * the end all the same, the attempt is given back. Blocks until the worker is drained
+ * error_code that would be refused is left out, which the message says. A result that is larger
+ * than the broker allows fails the task for good with TMQ_TASK_ERROR_TOO_LARGE. If the broker
+ * refuses the end all the same, the attempt is given back. Blocks until the worker is drained
  * (tmq_worker_drain by any thread, also by a handler) and every handler has returned: then TMQ_OK.
  * The library's only callback.
  * Codes: TMQ_INVALID, TMQ_SYSTEM (a thread could not be started), or why tmq_worker_next ended. */

@@ -48,6 +48,34 @@ run 0 taskctl work file --payload-file --max-tasks 1 -- sh -c 'cksum <"$TASKMQ_P
 run 0 taskctl result "$(cat file.id)"
 [ "$(cat out)" = "$(cksum <large)" ] || fail 'the file was another one'
 
+# Results: out of a program, through a kill of the broker, and out again. The answer to the end of
+# an attempt may be that the broker, started again, wants to hear of the upload once more.
+submit double
+run 0 taskctl work double --drain -- sh -c 'cat large edge'
+cat large edge >both
+run 0 taskctl result "$id"
+cmp -s out both || fail 'the result is another one'
+run 0 taskctl -o json get "$id"
+json result null
+json result_bytes "$(wc -c <both)"
+out_has '"result_hash":"[0-9a-f]{64}"'
+run 0 taskctl get "$id"
+out_has 'result  *1[0-9.]*M  application/octet-stream'
+submit double
+kill_broker
+start_broker
+spawn waiter taskctl result --wait "$id"
+run 0 taskctl work double --drain -- sh -c 'cat edge large'
+cat edge large >both
+ended waiter 0
+cmp -s out both || fail 'the result that was waited for is another one'
+submit double --max-attempts 1
+run 0 sh -c 'trap "" XFSZ; ulimit -f 600; taskctl work double --drain -- cat large'
+run 8 taskctl result "$id"
+err_has 'the result cannot be kept: File too large'
+
+id=$(cat large.id)
+
 # Limits.
 head -c 17000000 /dev/zero >huge
 run 2 taskctl submit q --file huge

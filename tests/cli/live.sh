@@ -45,11 +45,11 @@ done
 
 # What did not succeed is in the sum.
 submit jobs --data 'exit 100'
-submit jobs --data 'head -c 262145 /dev/zero'
+submit jobs --data 'head -c 16777217 /dev/zero'
 big=$id
 submit jobs --data '[ "$TASKMQ_ATTEMPT" -gt 1 ] || exit 75'
 run 0 taskctl work jobs --drain --release-delay 1ms -- sh -c 'exec sh -c "$(cat)"'
-err_has "^taskctl: $big: the result is larger than the limit of 262144 bytes: failed for good$"
+err_has "^taskctl: $big: the result is larger than the limit of 16777216 bytes: failed for good$"
 err_has '^taskctl: 1 done, 2 failed, 1 given back$'
 
 # A result that comes too late is thrown away, and nobody overlooks it.

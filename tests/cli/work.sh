@@ -91,13 +91,13 @@ json status '"completed"'
 json result_bytes 0
 
 # A result over the limit is a final failure; one without end is ended.
-submit q --data 'head -c 262145 /dev/zero'
+submit q --data 'head -c 16777217 /dev/zero'
 big=$id
 submit q --data yes
 run 0 taskctl work q --drain -- ./program
 for id in "$big" "$id"; do
     run 0 taskctl -o json get "$id"
-    json error '{"code":-33008,"message":"the result is larger than the limit of 262144 bytes","data":{"limit_bytes":262144}}'
+    json error '{"code":-33008,"message":"the result is larger than the limit of 16777216 bytes","data":{"limit_bytes":16777216}}'
     json attempt 1
 done
 

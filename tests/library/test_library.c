@@ -304,6 +304,7 @@ static void the_convenient_loop_handles_all (void **state)
 
 /* What cannot be sent. */
 
+enum { UNFIT_BYTES = 16 * 1024 * 1024 + 1 }; /* more than the broker takes */
 enum { UNFIT_MESSAGE, UNFIT_DATA, UNFIT_TYPE, UNFIT_RESULT, UNFIT_CODE, UNFIT_TEXT, UNFIT_KINDS };
 
 typedef struct unfit {
@@ -326,7 +327,7 @@ static tmq_run_end_t handle_unfit (void *context, tmq_worker_t *worker,
     case UNFIT_TYPE: outcome->result_type = unfit->type; break;
     case UNFIT_CODE: outcome->error_code = TMQ_TASK_ERROR_EXPIRED; break;
     case UNFIT_TEXT: outcome->error_message = "\xff!"; break;
-    default: outcome->result = unfit->result; outcome->result_bytes = TMQ_FRAME_BYTES_MAX + 1;
+    default: outcome->result = unfit->result; outcome->result_bytes = UNFIT_BYTES;
     }
     if (++unfit->handled == UNFIT_KINDS)
         tmq_worker_drain (worker, NULL);
@@ -338,7 +339,7 @@ static void assert_unfit (tmq_client_t *client, const tmq_id_t *id, int kind)
     static const char *const texts[] = {"[the message of 6000 bytes was cut]",
                                         "why [error_data was left out: it is no JSON]",
                                         "",
-                                        "the result has 262145 bytes, at most 262144 are allowed",
+                                        "16777217 bytes, at most 16777216 (limits/blob_bytes)",
                                         "why [the code -33001 is the broker's]",
                                         "?!"};
     static const int codes[] = {7, 7, 0, TMQ_TASK_ERROR_TOO_LARGE, 0, 7};
@@ -365,7 +366,7 @@ static void an_outcome_that_cannot_be_sent_ends_its_attempt (void **state)
     for (size_t i = 0; i + 1 < sizeof unfit.message; i += 2)
         memcpy (unfit.message + i, "\xc3\xa9", 2); /* é */
     memset (unfit.type, 'x', sizeof unfit.type - 1);
-    unfit.result = calloc (1, TMQ_FRAME_BYTES_MAX + 1);
+    unfit.result = calloc (1, UNFIT_BYTES);
     assert_non_null (unfit.result);
     for (int kind = 0; kind < UNFIT_KINDS; kind++) {
         char text[8];
@@ -380,6 +381,65 @@ static void an_outcome_that_cannot_be_sent_ends_its_attempt (void **state)
     tmq_worker_free (&worker);
     tmq_client_free (&client);
     free (unfit.result);
+}
+
+/* A result that is larger than a frame, out of memory and out of a file, whole and in pieces. */
+static void a_large_result_comes_back (void **state)
+{
+    (void) state;
+    enum { LARGE_BYTES = 700000 };
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_worker_t *worker = worker_of (client, "large", 1);
+    uint8_t *bytes = malloc (LARGE_BYTES);
+    uint8_t *got = malloc (LARGE_BYTES + 1);
+    FILE *in = tmpfile ();
+    assert_true (bytes != NULL && got != NULL && in != NULL);
+    for (size_t i = 0; i < LARGE_BYTES; i++)
+        bytes[i] = (uint8_t) (i * 31 + i / 977);
+    assert_int_equal (fwrite (bytes, 1, LARGE_BYTES, in), LARGE_BYTES);
+    assert_int_equal (fflush (in), 0);
+    for (int round = 0; round < 3; round++) {
+        tmq_assignment_t *assignment = NULL;
+        tmq_task_t *task = NULL;
+        tmq_part_t *part = NULL;
+        tmq_error_t error = {0};
+        tmq_outcome_t outcome = {.result = bytes, .result_bytes = LARGE_BYTES};
+        tmq_id_t id = submit (client, "large", "p");
+        assert_int_equal (tmq_worker_next (&assignment, worker, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        if (round == 2) /* a short one out of a file */
+            assert_int_equal (ftruncate (fileno (in), 1000), 0);
+        int code = round == 0 ? tmq_worker_complete (worker, assignment, &outcome,
+                                                     TIMING_PATIENCE_MS, &error)
+                              : tmq_worker_complete_file (worker, assignment, NULL, fileno (in),
+                                                          TIMING_PATIENCE_MS, &error);
+        if (code != TMQ_OK)
+            fail_msg ("%s", error.text);
+        tmq_assignment_free (assignment);
+        size_t length = round == 2 ? 1000 : LARGE_BYTES;
+        assert_int_equal (tmq_result (&task, client, &id, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        assert_int_equal (task->result_bytes, length);
+        assert_int_equal (task->result_blob.bytes, round == 2 ? 0 : length);
+        assert_int_equal (task->body_bytes, round == 2 ? length : 0);
+        tmq_task_free (task);
+        FILE *out = tmpfile ();
+        assert_non_null (out);
+        assert_int_equal (tmq_result_save (client, &id, fileno (out), TIMING_PATIENCE_MS, &error),
+                          TMQ_OK);
+        rewind (out);
+        assert_int_equal (fread (got, 1, LARGE_BYTES + 1, out), length);
+        assert_memory_equal (got, bytes, length);
+        fclose (out);
+        code = tmq_result_read (&part, client, &id, 5, 10, TIMING_PATIENCE_MS, &error);
+        assert_int_equal (code, round == 2 ? TMQ_NO_BLOB : TMQ_OK);
+        if (code == TMQ_OK)
+            assert_memory_equal (part->bytes, bytes + 5, 10);
+        tmq_part_free (part);
+    }
+    fclose (in);
+    free (bytes);
+    free (got);
+    tmq_worker_free (&worker);
+    tmq_client_free (&client);
 }
 
 typedef struct completion {
@@ -695,6 +755,7 @@ int main (int argc, char **argv)
         TEST (ten_thousand_waits_cost_ten_requests),
         TEST (the_convenient_loop_handles_all),
         TEST (an_outcome_that_cannot_be_sent_ends_its_attempt),
+        TEST (a_large_result_comes_back),
         TEST (a_completion_meets_a_lost_connection),
         TEST (a_cancel_reaches_a_worker_at_work),
         TEST (a_checkpoint_outlives_worker_and_broker),

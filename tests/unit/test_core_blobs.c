@@ -9,7 +9,7 @@
 
 #include "core_rig.h"
 
-enum { SUBJECT = 1, OTHER = 2, WORKER = 100, HOUR_MS = 60 * 60 * 1000 };
+enum { SUBJECT = 1, OTHER = 2, WORKER = 100, HOUR_MS = 60 * 60 * 1000, LEASE_MS = 30000 };
 
 static uint8_t hash[TMQ_BLOB_HASH_BYTES] = {1, 2, 3};
 enum { BYTES = 1000000 };
@@ -45,16 +45,21 @@ static uint64_t send_chunk (rig_t *rig, size_t peer, const char *bytes)
     return rig_send (rig, peer, &request, bytes, strlen (bytes));
 }
 
-static uint64_t send_read (rig_t *rig, size_t peer, unsigned n)
+static uint64_t send_read_part (rig_t *rig, size_t peer, unsigned n, uint32_t part)
 {
     tmq_id_t id = rig_id (n);
     Taskmq__BlobRead read = TASKMQ__BLOB_READ__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     read.task_id = (ProtobufCBinaryData){sizeof (id.bytes), id.bytes};
-    read.part = 1;
+    read.part = part;
     request.op_case = TASKMQ__REQUEST__OP_BLOB_READ;
     request.blob_read = &read;
     return rig_send (rig, peer, &request, NULL, 0);
+}
+
+static uint64_t send_read (rig_t *rig, size_t peer, unsigned n)
+{
+    return send_read_part (rig, peer, n, 1);
 }
 
 /* The files' thread has done it. */
@@ -280,6 +285,171 @@ static void a_claim_ends (void **state)
     assert_int_equal (submit_code (rig, 0, OTHER), TMQ_OK);
 }
 
+/* Results. */
+
+static const Taskmq__Assignment *claim (rig_t *rig, unsigned n)
+{
+    size_t before = rig_assignments (rig, 1);
+    rig_submit (rig, 0, n, "q", "payload");
+    if (before == 0)
+        rig_register (rig, 1, WORKER, "q", 1);
+    else
+        rig_worker_credit (rig, 1, WORKER, before, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), before + 1);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, before)->assignment;
+    rig_started (rig, 1, assignment);
+    rig_worker_credit (rig, 1, WORKER, assignment->number, 0);
+    rig_run (rig);
+    return assignment;
+}
+
+static tmq_code_t complete (rig_t *rig, const Taskmq__Assignment *assignment)
+{
+    Taskmq__Blob blob = blob_of (BYTES);
+    Taskmq__Lease lease = TASKMQ__LEASE__INIT;
+    Taskmq__Complete complete = TASKMQ__COMPLETE__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    lease.task_id = assignment->task_id;
+    lease.attempt = assignment->attempt;
+    lease.secret = assignment->secret;
+    complete.lease = &lease;
+    complete.result_blob = &blob;
+    request.op_case = TASKMQ__REQUEST__OP_COMPLETE;
+    request.complete = &complete;
+    uint64_t number = rig_send (rig, 1, &request, NULL, 0);
+    rig_settle (rig);
+    return rig_code (rig, 1, number);
+}
+
+static void assert_result_is_the_blob (rig_t *rig, unsigned n)
+{
+    uint64_t request = rig_result (rig, 0, n);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, request), TMQ_OK);
+    const Taskmq__Task *task = rig_reply (rig, 0, request)->reply->task;
+    assert_int_equal (task->status, TMQ_STATUS_COMPLETED);
+    assert_int_equal (task->outcome, TMQ_OUTCOME_RESULT);
+    assert_string_equal (task->result_type, "application/octet-stream");
+    assert_int_equal (task->extra->result_blob->bytes, BYTES);
+    assert_memory_equal (task->extra->result_blob->hash.data, hash, sizeof (hash));
+    request = send_read_part (rig, 0, n, 2);
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_non_null (errand);
+    assert_memory_equal (errand->blob, hash, sizeof (hash));
+    engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, request), TMQ_OK);
+}
+
+static void a_result_may_be_a_blob (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = claim (rig, SUBJECT);
+    uint64_t early = send_read_part (rig, 0, SUBJECT, 2);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, early), TMQ_NO_BLOB);
+    assert_int_equal (complete (rig, assignment), TMQ_NO_BLOB);
+    assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_WORKING); /* nothing was done */
+    upload (rig, 1);
+    assert_int_equal (complete (rig, assignment), TMQ_OK);
+    assert_result_is_the_blob (rig, SUBJECT);
+    rig_advance (rig, HOUR_MS);
+    assert_int_equal (complete (rig, assignment), TMQ_OK); /* a repeat needs no claim */
+    rig_advance (rig, 2 * HOUR_MS);
+    assert_true (needed (rig));
+    rig_write (rig);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_result_is_the_blob (rig, SUBJECT);
+    uint64_t request = rig_change (rig, 0, TASKMQ__REQUEST__OP_PURGE, SUBJECT, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_changed (rig, 0, request), TMQ_OK);
+    rig_advance (rig, HOUR_MS + 1000);
+    assert_false (needed (rig));
+}
+
+/* Payload and result may be the same one. */
+static void two_names_are_two (void **state)
+{
+    rig_t *rig = *state;
+    upload (rig, 0);
+    assert_int_equal (submit_code (rig, 0, OTHER), TMQ_OK);
+    rig_cancel (rig, 0, OTHER);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = claim (rig, SUBJECT);
+    assert_int_equal (complete (rig, assignment), TMQ_OK);
+    purge (rig, OTHER);
+    rig_advance (rig, 3 * HOUR_MS);
+    assert_true (needed (rig));
+}
+
+static uint64_t adopt (rig_t *rig, unsigned n, uint32_t attempt)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__Adopt adopt = TASKMQ__ADOPT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    adopt.task_id = (ProtobufCBinaryData){sizeof (id.bytes), id.bytes};
+    adopt.attempt = attempt;
+    request.op_case = TASKMQ__REQUEST__OP_ADOPT;
+    request.adopt = &adopt;
+    return rig_send (rig, 0, &request, NULL, 0);
+}
+
+/* One that comes too late is kept as any other, if it is not larger than all that are kept. */
+static void a_late_one_is_kept_and_adopted (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = claim (rig, SUBJECT);
+    rig_advance (rig, LEASE_MS + 1000);
+    rig_settle (rig);
+    assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_QUEUED);
+    upload (rig, 1);
+    assert_int_equal (complete (rig, assignment), TMQ_STALE_LEASE);
+    rig_advance (rig, 3 * HOUR_MS);
+    assert_true (needed (rig));
+    rig_write (rig);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_true (needed (rig));
+    uint64_t request = adopt (rig, SUBJECT, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, request), TMQ_OK);
+    assert_result_is_the_blob (rig, SUBJECT);
+    rig_advance (rig, 3 * HOUR_MS);
+    assert_true (needed (rig));
+}
+
+static void what_is_kept_ends (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.space_kept_bytes_max = BYTES;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    const Taskmq__Assignment *assignment = claim (rig, SUBJECT);
+    rig_advance (rig, LEASE_MS + 1000);
+    upload (rig, 1);
+    assert_int_equal (complete (rig, assignment), TMQ_STALE_LEASE);
+    rig_advance (rig, 3 * HOUR_MS);
+    assert_true (needed (rig));
+    purge (rig, SUBJECT); /* what is kept goes with its task */
+    rig_advance (rig, HOUR_MS + 1000);
+    assert_false (needed (rig));
+    config.space_kept_bytes_max = BYTES - 1;
+    engine_configure (rig->engine, &config);
+    assignment = claim (rig, OTHER);
+    rig_advance (rig, LEASE_MS + 1000);
+    upload (rig, 1);
+    assert_int_equal (complete (rig, assignment), TMQ_STALE_LEASE);
+    rig_advance (rig, HOUR_MS);
+    assert_true (needed (rig)); /* the claim has ended, and it rests */
+    rig_advance (rig, HOUR_MS + 1000);
+    assert_false (needed (rig)); /* it was not kept */
+    rig_free (rig);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
@@ -293,6 +463,10 @@ int main (void)
         TEST (its_file_is_needed_while_a_task_names_it),
         TEST (a_removal_that_is_not_durable_removes_nothing),
         TEST (a_claim_ends),
+        TEST (a_result_may_be_a_blob),
+        TEST (two_names_are_two),
+        TEST (a_late_one_is_kept_and_adopted),
+        cmocka_unit_test (what_is_kept_ends),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

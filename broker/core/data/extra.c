@@ -69,7 +69,7 @@ static const uint8_t *member_find (const buf_t *packed, unsigned member, uint64_
 }
 
 /* Numbers of taskmq.proto. */
-enum { MEMBER_PARENT = 16, MEMBER_PAYLOAD_BLOB = 37 };
+enum { MEMBER_PARENT = 16, MEMBER_PAYLOAD_BLOB = 37, MEMBER_RESULT_BLOB = 38 };
 
 bool extra_parent (const buf_t *packed, tmq_id_t *out)
 {
@@ -93,16 +93,25 @@ uint64_t extra_blob_bytes (const buf_t *packed)
     return bytes;
 }
 
+static void forget_hash (Taskmq__Blob *blob)
+{
+    if (blob == NULL)
+        return;
+    free (blob->hash.data);
+    blob->hash = (ProtobufCBinaryData){0, NULL};
+}
+
 buf_t *extra_without_hashes (buf_t *packed)
 {
     uint64_t length;
-    if (packed == NULL || member_find (packed, MEMBER_PAYLOAD_BLOB, &length) == NULL)
+    if (packed == NULL || (member_find (packed, MEMBER_PAYLOAD_BLOB, &length) == NULL &&
+                           member_find (packed, MEMBER_RESULT_BLOB, &length) == NULL))
         return buf_keep (packed);
     Taskmq__Extra *fields =
         taskmq__extra__unpack (&MEMORY, buf_length (packed), buf_bytes (packed));
     assert (fields != NULL); /* we packed it */
-    free (fields->payload_blob->hash.data);
-    fields->payload_blob->hash = (ProtobufCBinaryData){0, NULL};
+    forget_hash (fields->payload_blob);
+    forget_hash (fields->result_blob);
     buf_t *bare = extra_pack (fields);
     taskmq__extra__free_unpacked (fields, &MEMORY);
     return bare;
@@ -168,4 +177,17 @@ void extra_set_text (char **place, const char *text)
         free (*place);
     bool none = text == NULL || text[0] == '\0';
     *place = none ? (char *) protobuf_c_empty_string : memory_text (text);
+}
+
+void extra_set_blob (Taskmq__Blob **place, const Taskmq__Blob *blob)
+{
+    taskmq__blob__free_unpacked (*place, &MEMORY);
+    *place = NULL;
+    if (blob == NULL)
+        return;
+    *place = memory_alloc (sizeof (**place));
+    taskmq__blob__init (*place);
+    (*place)->bytes = blob->bytes;
+    (*place)->hash = (ProtobufCBinaryData){blob->hash.len, memory_alloc (blob->hash.len)};
+    memcpy ((*place)->hash.data, blob->hash.data, blob->hash.len);
 }

@@ -29,7 +29,7 @@ typedef struct extra {
 buf_t *extra_pack (const Taskmq__Extra *fields);
 /* The task that one with it is a part of; false: of none. */
 bool extra_parent (const buf_t *packed, tmq_id_t *out);
-/* The same without the hash of what is too large for a row, for who may not see bodies: the hash
+/* The same without the hashes of what is too large for a row, for who may not see bodies: a hash
  * would tell whether a body is one that he knows. One more reference if it has none. */
 buf_t *extra_without_hashes (buf_t *packed);
 /* Of the payload of one with it, if that is too large for a row. */
@@ -46,5 +46,7 @@ void extra_free (extra_t *self); /* accepts NULL */
 buf_t *extra_packed (extra_t *self);
 /* Sets a text of the fields to a copy; NULL or empty: none. */
 void extra_set_text (char **place, const char *text);
+/* The same with a blob; NULL: none. */
+void extra_set_blob (Taskmq__Blob **place, const Taskmq__Blob *blob);
 
 #endif

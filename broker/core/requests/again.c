@@ -422,7 +422,7 @@ static const kept_t *find_kept (call_t *call, const found_t *found, const buf_t 
     bool there;
     kept_key (&key, space->name, id, request->attempt);
     *bytes = find_row (call->requests->reads, ROW_KIND_QUARANTINE, key.bytes, key.length, &there);
-    if (there && buf_length (*bytes) == kept->bytes)
+    if (there && (kept->is_blob || buf_length (*bytes) == kept->bytes))
         return kept;
     reply_code (call, TMQ_INTERNAL, "the late success could not be read");
     return NULL;

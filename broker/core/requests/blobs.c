@@ -15,6 +15,8 @@
 #include "core/tasks/blobs.h"
 #include "core/tasks/extras.h"
 
+enum { PART_RESULT = 2 }; /* of BlobRead.part; 1 is the payload */
+
 static bool take_blob (errand_t *errand, const Taskmq__Blob *blob)
 {
     if (errand == NULL)
@@ -43,16 +45,22 @@ void on_blob_chunk (call_t *call)
 void on_blob_read (call_t *call)
 {
     found_t found;
-    if (!get_find (call, &call->request->blob_read->task_id, RIGHT_BODY, &found))
+    const Taskmq__BlobRead *read = call->request->blob_read;
+    if (!get_find (call, &read->task_id, RIGHT_BODY, &found))
         return;
     extra_t *stored =
         found.task == NULL && found.record->extra != NULL ? extra_new (found.record->extra) : NULL;
-    const Taskmq__Blob *blob = found.task != NULL ? extras_of (found.task)->payload_blob
-                               : stored != NULL   ? stored->fields->payload_blob
-                                                  : NULL;
+    const Taskmq__Extra *extra = found.task != NULL ? extras_of (found.task)
+                                 : stored != NULL   ? stored->fields
+                                                    : NULL;
+    const Taskmq__Blob *blob = extra == NULL               ? NULL
+                               : read->part == PART_RESULT ? extra->result_blob
+                                                           : extra->payload_blob;
     if (blob == NULL)
-        reply_code (call, TMQ_NO_BLOB, "the task's payload is no blob");
-    else if (take_blob (errand_begin (call), blob) && call->request->blob_read->offset == 0)
+        reply_code (call, TMQ_NO_BLOB,
+                    read->part == PART_RESULT ? "the task has no result that is a blob"
+                                              : "the task's payload is no blob");
+    else if (take_blob (errand_begin (call), blob) && read->offset == 0)
         deeds_task (call, DEED_READ, &found);
     extra_free (stored);
 }

@@ -44,6 +44,7 @@ static void send_welcome (call_t *call)
     welcome.frame_bytes_max = TMQ_FRAME_BYTES_MAX;
     welcome.submit_items_max = TMQ_SUBMIT_ITEMS_MAX;
     welcome.wait_ids_max = TMQ_WAIT_IDS_MAX;
+    welcome.blob_bytes_max = self->base->config.blob_bytes_max;
     welcome.now = (uint64_t) self->base->clocks.wall_ms;
     welcome_rights (&welcome, &link->access);
     const key_public_t *key = self->base->config.server_key;

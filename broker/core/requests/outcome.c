@@ -17,6 +17,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/change.h"
 #include "core/tasks/failure.h"
 #include "core/tasks/journal.h"
@@ -80,6 +81,21 @@ static bool row_says_repeat (const call_t *call, const found_t *found, const Tas
            memcmp (row.request_id, call->request->request_id.data, sizeof (row.request_id)) == 0;
 }
 
+static tmq_code_t judge_blob (const call_t *call, const Taskmq__Blob *blob)
+{
+    return blob == NULL ? TMQ_OK
+                        : blob_may_be_named (call->requests->tasks, call->link->space->name,
+                                             name_text (call->link->identity), blob);
+}
+
+/* There is room for a success of this size among those that are kept. */
+static bool can_be_kept (const call_t *call, const Taskmq__Blob *blob)
+{
+    return judge_blob (call, blob) == TMQ_OK &&
+           (blob == NULL ||
+            blob->bytes <= (uint64_t) call->requests->base->config.space_kept_bytes_max);
+}
+
 /* Keeps the success that an attempt brought after its end (S35); false: it is none, or of no use
  * any more. What an attempt brings that was cancelled does not count (S5). */
 static bool keep_late (call_t *call, found_t *found, const Taskmq__Lease *lease)
@@ -93,11 +109,16 @@ static bool keep_late (call_t *call, found_t *found, const Taskmq__Lease *lease)
         return false;
     const uint8_t *id = lease->task_id.data;
     if (kept_find (self->tasks, call->link->space, id, lease->attempt) == NULL) {
-        if (!kept_takes (self->tasks, call->link->space, id, lease->attempt))
+        const Taskmq__Blob *blob = request->result_blob;
+        if (!kept_takes (self->tasks, call->link->space, id, lease->attempt) ||
+            !can_be_kept (call, blob))
             return false;
-        const late_t late = {
-            &row, call->body, request->result_bytes,
-            attempt_result_type (call->body, request->result_bytes, request->result_type)};
+        const char *type = request->result_type;
+        if (blob == NULL)
+            type = attempt_result_type (call->body, request->result_bytes, type);
+        else if (type[0] == '\0')
+            type = BLOB_TYPE;
+        const late_t late = {&row, call->body, request->result_bytes, type, blob};
         const cause_t cause = {.actor = name_text (call->link->identity),
                                .worker = row.worker,
                                .attempt = row.attempt};
@@ -185,17 +206,31 @@ static void ensure_started (const requests_t *self, task_t *task)
     task->started = true;
 }
 
+/* True: that was answered, and the attempt goes on. */
+static bool blob_is_refused (call_t *call, const Taskmq__Blob *blob)
+{
+    tmq_code_t code = judge_blob (call, blob);
+    if (code == TMQ_NO_BLOB)
+        reply_code (call, code, "result_blob: is to be uploaded first");
+    else if (code != TMQ_OK)
+        reply_limit (call, "blobs", BLOBS_MAX);
+    return code != TMQ_OK;
+}
+
 void on_complete (call_t *call)
 {
     requests_t *self = call->requests;
     const Taskmq__Complete *request = call->request->complete;
     task_t *task = begin (call, request->lease, TMQ_STATUS_COMPLETED);
-    if (task == NULL)
+    if (task == NULL || blob_is_refused (call, request->result_blob))
         return;
     WORKER_COUNT (task->detail->holder, completed);
     ensure_started (self, task);
-    attempt_take_result (self->tasks, task, call->body, request->result_bytes,
-                         request->result_type);
+    if (request->result_blob != NULL)
+        attempt_take_blob (self->tasks, task, request->result_blob, request->result_type);
+    else
+        attempt_take_result (self->tasks, task, call->body, request->result_bytes,
+                             request->result_type);
     failure_set (self->tasks, task, 0, NULL, NULL);
     task->detail->outcome = TMQ_OUTCOME_RESULT;
     cause_t cause = cause_of (call, NULL);

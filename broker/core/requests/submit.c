@@ -272,20 +272,18 @@ static bool needs_have_room (const requests_t *self, const space_t *space,
     return false;
 }
 
-/* Only who has the bytes may name them: a hash alone would give everybody everything. */
 static bool blob_is_refused (call_t *call, const Taskmq__TaskSpec *spec, answer_t *refusal)
 {
-    const tasks_t *tasks = call->requests->tasks;
     const Taskmq__Blob *blob = blob_of (spec);
-    if (blob == NULL)
-        return false;
-    if (!blob_is_claimed (tasks, call->link->space->name, name_text (call->link->identity), blob))
-        *refusal = (answer_t){.code = TMQ_NO_BLOB, .text = "payload_blob: is to be uploaded first"};
-    else if (!blobs_have_room (tasks, blob))
-        *refusal = (answer_t){.code = TMQ_LIMIT, .text = "blobs", .limit = BLOBS_MAX};
-    else
-        return false;
-    return true;
+    tmq_code_t code = blob == NULL
+                          ? TMQ_OK
+                          : blob_may_be_named (call->requests->tasks, call->link->space->name,
+                                               name_text (call->link->identity), blob);
+    if (code == TMQ_NO_BLOB)
+        *refusal = (answer_t){.code = code, .text = "payload_blob: is to be uploaded first"};
+    else if (code == TMQ_LIMIT)
+        *refusal = (answer_t){.code = code, .text = "blobs", .limit = BLOBS_MAX};
+    return code != TMQ_OK;
 }
 
 static bool never_starts (const requests_t *self, const Taskmq__TaskSpec *spec)

@@ -276,8 +276,8 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
     X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
     X (READ_LOG, on_read_log, want_read_log, RIGHT_BODY | RIGHT_WORK, 8)                           \
-    X (BLOB_BEGIN, on_blob_begin, want_nothing, RIGHT_SUBMIT, 8)                                   \
-    X (BLOB_CHUNK, on_blob_chunk, want_nothing, RIGHT_SUBMIT, 8)                                   \
+    X (BLOB_BEGIN, on_blob_begin, want_nothing, RIGHT_SUBMIT | RIGHT_WORK, 8)                      \
+    X (BLOB_CHUNK, on_blob_chunk, want_nothing, RIGHT_SUBMIT | RIGHT_WORK, 8)                      \
     X (BLOB_READ, on_blob_read, want_blob_read, RIGHT_BODY | RIGHT_WORK, 8)                        \
     X (SUBSCRIBE, on_subscribe, want_subscribe, SEES, 8)                                           \
     X (CREDIT, on_credit, want_nothing, RIGHT_LINK, 1)                                             \

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "core/tasks/attempt.h"
+#include "core/tasks/blobs.h"
+#include "core/tasks/extras.h"
 #include "core/tasks/failure.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
@@ -244,4 +246,12 @@ void attempt_take_result (tasks_t *self, task_t *task, const uint8_t *bytes, uin
     detail->result_type =
         names_keep (&self->base->names, attempt_result_type (bytes, length, type));
     self->open.bytes += length;
+}
+
+void attempt_take_blob (tasks_t *self, task_t *task, const Taskmq__Blob *blob, const char *type)
+{
+    extra_set_blob (&extras_edit (task)->result_blob, blob);
+    extras_changed (self, task);
+    blob_take (self, blob);
+    attempt_take_result (self, task, NULL, 0, type[0] != '\0' ? type : BLOB_TYPE);
 }

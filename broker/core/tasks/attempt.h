@@ -39,5 +39,7 @@ const char *attempt_result_type (const uint8_t *bytes, uint32_t length, const ch
  * above. */
 void attempt_take_result (tasks_t *self, task_t *task, const uint8_t *bytes, uint32_t length,
                           const char *type);
+/* The same of a result that is larger than a frame, for which there is room (blobs.h). */
+void attempt_take_blob (tasks_t *self, task_t *task, const Taskmq__Blob *blob, const char *type);
 
 #endif

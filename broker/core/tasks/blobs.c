@@ -186,6 +186,14 @@ bool blobs_have_room (const tasks_t *self, const Taskmq__Blob *blob)
     return self->blobs.named < BLOBS_MAX || (known != NULL && known->tasks > 0);
 }
 
+tmq_code_t blob_may_be_named (const tasks_t *self, const char *ns, const char *identity,
+                              const Taskmq__Blob *blob)
+{
+    if (!blob_is_claimed (self, ns, identity, blob))
+        return TMQ_NO_BLOB;
+    return blobs_have_room (self, blob) ? TMQ_OK : TMQ_LIMIT;
+}
+
 static void put (tasks_t *self, const blob_t *blob)
 {
     row_key_t body = ROW_KEY_INIT;
@@ -220,6 +228,8 @@ void blobs_remove (tasks_t *self, const Taskmq__Extra *fields)
 {
     if (fields->payload_blob != NULL)
         blob_give (self, fields->payload_blob);
+    if (fields->result_blob != NULL)
+        blob_give (self, fields->result_blob);
 }
 
 bool blob_is_needed (tasks_t *self, const uint8_t *hash)

@@ -12,6 +12,8 @@
 
 #include "core/tasks/tasks.h"
 
+#define BLOB_TYPE "application/octet-stream" /* of one whose worker says nothing else */
+
 enum {
     BLOBS_MAX = 100000,             /* that tasks name */
     BLOB_CLAIMS_MAX = 4096,         /* the oldest gives way, … */
@@ -21,13 +23,17 @@ enum {
         60 * 60 * 1000 /* … and so long the file stays after it, or after its last task */
 };
 
-/* Who uploaded it may name it in a submit to this namespace. Again: for as long from now on. */
+/* Who uploaded it may name it in this namespace. Again: for as long from now on. */
 void blob_claim (tasks_t *self, const char *ns, const char *identity, const uint8_t *hash,
                  uint64_t bytes);
 bool blob_is_claimed (const tasks_t *self, const char *ns, const char *identity,
                       const Taskmq__Blob *blob);
 /* There is room for one more, or it is there. */
 bool blobs_have_room (const tasks_t *self, const Taskmq__Blob *blob);
+/* OK, NO_BLOB or LIMIT: whether it may be named. Only who has the bytes may name them: a hash alone
+ * would give everybody everything. */
+tmq_code_t blob_may_be_named (const tasks_t *self, const char *ns, const char *identity,
+                              const Taskmq__Blob *blob);
 /* A task names it, or does no more. Goes with the open batch. */
 void blob_take (tasks_t *self, const Taskmq__Blob *blob);
 void blob_give (tasks_t *self, const Taskmq__Blob *blob);

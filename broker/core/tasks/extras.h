@@ -28,7 +28,8 @@ static inline uint64_t extras_payload_bytes (const task_t *task)
 Taskmq__Extra *extras_edit (task_t *task);
 void extras_changed (tasks_t *self, task_t *task);
 /* Bytes that may still be added, packed. */
-enum { EXTRA_MARKS_BYTES = 96 }; /* kept free for request ids, which are noted without asking */
+/* Kept free for request ids and the name of a blob, which are noted without asking. */
+enum { EXTRA_MARKS_BYTES = 144 };
 size_t extras_room (const task_t *task);
 
 #endif

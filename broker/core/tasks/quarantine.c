@@ -9,6 +9,7 @@
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/index.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/space.h"
@@ -21,7 +22,8 @@ enum {
     FIELD_BYTES = 3,
     FIELD_TYPE = 4,
     FIELD_WORKER = 5,
-    FIELD_EXPIRES_AT = 6
+    FIELD_EXPIRES_AT = 6,
+    FIELD_BLOB = 7
 };
 
 void kept_key (row_key_t *out, const char *ns, const uint8_t *id, uint32_t attempt)
@@ -63,11 +65,24 @@ kept_t *kept_find (const tasks_t *self, const space_t *space, const uint8_t *id,
     return over ? NULL : kept;
 }
 
+Taskmq__Blob kept_blob (const kept_t *kept)
+{
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    blob.hash = (ProtobufCBinaryData){sizeof (kept->hash_of_blob),
+                                      (uint8_t *) (uintptr_t) kept->hash_of_blob};
+    blob.bytes = kept->bytes;
+    return blob;
+}
+
 /* Memory. */
 
 static void forget (tasks_t *self, kept_t *kept)
 {
     space_t *space = kept->space;
+    if (kept->is_blob) {
+        const Taskmq__Blob blob = kept_blob (kept);
+        blob_give (self, &blob);
+    }
     list_remove (&kept->node);
     map_remove (&self->kept, kept->hash, kept);
     space->kept_count--;
@@ -161,6 +176,8 @@ static void put_rows (tasks_t *self, const kept_t *kept, const late_t *late)
     bytes_append_string (&body, FIELD_TYPE, name_text (kept->type));
     bytes_append_string (&body, FIELD_WORKER, name_text (kept->worker));
     bytes_append_uint (&body, FIELD_EXPIRES_AT, (uint64_t) kept->expires_at);
+    if (kept->is_blob)
+        bytes_append_blob (&body, FIELD_BLOB, kept->hash_of_blob, sizeof (kept->hash_of_blob));
     row_t known = row_make (ROW_KIND_LATE, key.bytes, key.length, body.data, body.length);
     row_t bytes = row_make (ROW_KIND_QUARANTINE, key.bytes, key.length, late->bytes, late->length);
     known.expires_at = bytes.expires_at = kept->expires_at;
@@ -176,17 +193,23 @@ void kept_add (tasks_t *self, task_t *task, const late_t *late)
 {
     const attempt_note_t *attempt = late->attempt;
     space_t *space = task->queue->space;
-    make_room (self, space, task->id.bytes, late->length);
+    uint32_t bytes = late->blob != NULL ? (uint32_t) late->blob->bytes : late->length;
+    make_room (self, space, task->id.bytes, bytes);
     kept_t *kept = memory_alloc (sizeof (*kept));
     *kept = (kept_t){.space = space,
                      .id = task->id,
                      .attempt = attempt->attempt,
-                     .bytes = late->length,
+                     .bytes = bytes,
                      .started_at = attempt->started_at,
                      .at = clocks_wall_ms (&self->base->clocks, task->updated_at),
                      .worker = names_keep (&self->base->names, attempt->worker),
                      .type = names_keep (&self->base->names, late->type)};
     kept->expires_at = kept->at + self->base->config.kept_ms;
+    if (late->blob != NULL) {
+        kept->is_blob = true;
+        memcpy (kept->hash_of_blob, late->blob->hash.data, sizeof (kept->hash_of_blob));
+        blob_take (self, late->blob);
+    }
     remember (self, kept);
     put_rows (self, kept, late);
     self->base->counts.kept++;
@@ -209,6 +232,11 @@ static void take_fields (tasks_t *self, kept_t *kept, const row_t *row)
         case FIELD_STARTED_AT: kept->started_at = (int64_t) field.value; break;
         case FIELD_BYTES: kept->bytes = (uint32_t) field.value; break;
         case FIELD_EXPIRES_AT: kept->expires_at = (int64_t) field.value; break;
+        case FIELD_BLOB:
+            kept->is_blob = field.bytes != NULL && field.length == sizeof (kept->hash_of_blob);
+            if (kept->is_blob)
+                memcpy (kept->hash_of_blob, field.bytes, field.length);
+            break;
         case FIELD_TYPE:
             if (is_text && kept->type == NULL)
                 kept->type = names_keep (&self->base->names, text);

@@ -23,7 +23,12 @@ typedef struct kept {
     int64_t expires_at;
     name_t *worker;
     name_t *type; /* content type */
+    bool is_blob; /* of this hash: there are no bytes in a row */
+    uint8_t hash_of_blob[TMQ_BLOB_HASH_BYTES];
 } kept_t;
+
+/* Of one that is_blob. Borrows from it. */
+Taskmq__Blob kept_blob (const kept_t *kept);
 
 /* What is kept of the attempt, or NULL. */
 kept_t *kept_find (const tasks_t *self, const space_t *space, const uint8_t *id, uint32_t attempt);
@@ -36,6 +41,7 @@ typedef struct late {
     const uint8_t *bytes;
     uint32_t length;
     const char *type;
+    const Taskmq__Blob *blob; /* in place of the bytes; or NULL */
 } late_t;
 /* A task keeps those of its newest attempts. One of an earlier attempt would push out a newer one,
  * and could be said again then, and so on for ever. */

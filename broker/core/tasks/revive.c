@@ -92,8 +92,13 @@ void adopt (tasks_t *self, task_t *task, const kept_t *kept, const buf_t *bytes,
     detail->worker = names_share (kept->worker);
     detail->started_at = kept->started_at;
     detail->outcome = TMQ_OUTCOME_RESULT;
-    attempt_take_result (self, task, buf_bytes (bytes), (uint32_t) buf_length (bytes),
-                         name_text (kept->type));
+    if (kept->is_blob) {
+        const Taskmq__Blob blob = kept_blob (kept);
+        attempt_take_blob (self, task, &blob, name_text (kept->type));
+    } else {
+        attempt_take_result (self, task, buf_bytes (bytes), (uint32_t) buf_length (bytes),
+                             name_text (kept->type));
+    }
     extras_edit (task)->adopted_from = attempt;
     extras_changed (self, task);
     self->base->counts.adopted++;

@@ -19,10 +19,11 @@ typedef struct core_rights {
     uint64_t key_until;                    /* when our key ends; 0: it does not */
     int64_t clock_ms;                      /* the broker's clock, since the epoch, … */
     int64_t clock_at;                      /* … at this time of ours (monotonic) */
-    bool has_server;                       /* the broker has a key, … */
-    key_public_t server;                   /* … this one, … */
-    bool has_next;                         /* … and will have another one: … */
-    key_public_t next;                     /* … this */
+    uint64_t blob_bytes_max;
+    bool has_server;     /* the broker has a key, … */
+    key_public_t server; /* … this one, … */
+    bool has_next;       /* … and will have another one: … */
+    key_public_t next;   /* … this */
 } core_rights_t;
 
 #endif

@@ -23,7 +23,7 @@ enum {
     STANDING_MAX = 8 /* pieces in a row that bring nothing on */
 };
 
-enum { PART_PAYLOAD = 1 }; /* of BlobRead.part */
+enum { PART_PAYLOAD = 1, PART_RESULT = 2 }; /* of BlobRead.part */
 
 /* What is uploaded: bytes in memory, or of a file. */
 typedef struct source {
@@ -119,29 +119,21 @@ static int take_at (tmq_part_t **out, tmq_client_t *client, core_request_t *requ
     return client_take (out, CLIENT_MEMBER (completion.part), client, request, timeout_ms, error);
 }
 
-static int begin (tmq_part_t **out, tmq_client_t *client, const tmq_blob_t *blob,
-                  uint32_t timeout_ms, tmq_error_t *error)
+static int begin_request (core_request_t **out, const tmq_blob_t *blob, tmq_error_t *error)
 {
-    core_request_t *request = NULL;
     Taskmq__Blob named;
     Taskmq__BlobBegin message = TASKMQ__BLOB_BEGIN__INIT;
     blob_message (&named, blob);
     message.blob = &named;
-    int code = core_request_message (&request, TMQ_OP_BLOB_BEGIN, &message.base, error);
-    return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
+    return core_request_message (out, TMQ_OP_BLOB_BEGIN, &message.base, error);
 }
 
-static int send_piece (tmq_part_t **out, tmq_client_t *client, const tmq_blob_t *blob,
-                       const source_t *source, uint64_t offset, uint32_t timeout_ms,
-                       tmq_error_t *error)
+static int piece_request (core_request_t **out, const tmq_blob_t *blob, uint64_t offset,
+                          const uint8_t *bytes, size_t length, tmq_error_t *error)
 {
     core_request_t *request = NULL;
     Taskmq__Blob named;
     Taskmq__BlobChunk message = TASKMQ__BLOB_CHUNK__INIT;
-    size_t length = piece_of (source, offset);
-    const uint8_t *bytes = source_read (source, offset, length);
-    if (bytes == NULL)
-        return unreadable (error);
     blob_message (&named, blob);
     message.blob = &named;
     message.offset = offset;
@@ -150,7 +142,27 @@ static int send_piece (tmq_part_t **out, tmq_client_t *client, const tmq_blob_t 
     if (code != TMQ_OK)
         return code;
     bytes_append (&request->body, bytes, length);
-    code = core_request_finish (&request, request, error);
+    return core_request_finish (out, request, error);
+}
+
+static int begin (tmq_part_t **out, tmq_client_t *client, const tmq_blob_t *blob,
+                  uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = begin_request (&request, blob, error);
+    return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
+}
+
+static int send_piece (tmq_part_t **out, tmq_client_t *client, const tmq_blob_t *blob,
+                       const source_t *source, uint64_t offset, uint32_t timeout_ms,
+                       tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    size_t length = piece_of (source, offset);
+    const uint8_t *bytes = source_read (source, offset, length);
+    if (bytes == NULL)
+        return unreadable (error);
+    int code = piece_request (&request, blob, offset, bytes, length, error);
     return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
 }
 
@@ -210,6 +222,20 @@ int tmq_blob_put (tmq_blob_t *out, tmq_client_t *client, const void *bytes, size
     if (bytes == NULL)
         return core_error (error, TMQ_INVALID, "the bytes are NULL");
     return put (out, client, &source, timeout_ms, error);
+}
+
+int tmq_blob_send_start (tmq_client_t *client, const tmq_blob_t *blob, uint64_t offset,
+                         const void *bytes, size_t length, uint32_t timeout_ms, void *user,
+                         tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    if (blob == NULL || (bytes == NULL && length > 0))
+        return core_error (error, TMQ_INVALID, "the blob or the bytes are NULL");
+    if (length > PIECE_BYTES)
+        return core_error (error, TMQ_INVALID, "a piece has at most %d bytes", PIECE_BYTES);
+    int code = length == 0 ? begin_request (&request, blob, error)
+                           : piece_request (&request, blob, offset, bytes, length, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
 /* Opens nothing: the descriptor is the caller's. To be closed by source_close. */
@@ -307,8 +333,8 @@ int tmq_submit_file (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_
 
 /* Read. */
 
-static int read_request (core_request_t **out, const tmq_id_t *id, uint64_t offset, uint32_t limit,
-                         tmq_error_t *error)
+static int read_request (core_request_t **out, uint32_t part, const tmq_id_t *id, uint64_t offset,
+                         uint32_t limit, tmq_error_t *error)
 {
     Taskmq__BlobRead message = TASKMQ__BLOB_READ__INIT;
     if (id == NULL)
@@ -316,7 +342,7 @@ static int read_request (core_request_t **out, const tmq_id_t *id, uint64_t offs
     if (limit > TMQ_PART_BYTES_MAX)
         return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_PART_BYTES_MAX);
     message.task_id = (ProtobufCBinaryData){ID_BYTES, (uint8_t *) (uintptr_t) id->bytes};
-    message.part = PART_PAYLOAD;
+    message.part = part;
     message.offset = offset;
     message.limit = limit;
     int code = core_request_message (out, TMQ_OP_BLOB_READ, &message.base, error);
@@ -327,20 +353,44 @@ static int read_request (core_request_t **out, const tmq_id_t *id, uint64_t offs
     return code;
 }
 
+static int read_part (tmq_part_t **out, tmq_client_t *client, uint32_t part, const tmq_id_t *id,
+                      uint64_t offset, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = read_request (&request, part, id, offset, limit, error);
+    return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
+}
+
+static int read_start (tmq_client_t *client, uint32_t part, const tmq_id_t *id, uint64_t offset,
+                       uint32_t limit, uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = read_request (&request, part, id, offset, limit, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
 int tmq_payload_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
                       uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request = NULL;
-    int code = read_request (&request, id, offset, limit, error);
-    return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
+    return read_part (out, client, PART_PAYLOAD, id, offset, limit, timeout_ms, error);
 }
 
 int tmq_payload_read_start (tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
                             uint32_t limit, uint32_t timeout_ms, void *user, tmq_error_t *error)
 {
-    core_request_t *request = NULL;
-    int code = read_request (&request, id, offset, limit, error);
-    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+    return read_start (client, PART_PAYLOAD, id, offset, limit, timeout_ms, user, error);
+}
+
+int tmq_result_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
+                     uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    return read_part (out, client, PART_RESULT, id, offset, limit, timeout_ms, error);
+}
+
+int tmq_result_read_start (tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
+                           uint32_t limit, uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    return read_start (client, PART_RESULT, id, offset, limit, timeout_ms, user, error);
 }
 
 static int write_all (int fd, const void *bytes, size_t length, tmq_error_t *error)
@@ -348,8 +398,7 @@ static int write_all (int fd, const void *bytes, size_t length, tmq_error_t *err
     for (size_t done = 0; done < length;) {
         ssize_t wrote = write (fd, (const uint8_t *) bytes + done, length - done);
         if (wrote < 0 && errno != EINTR)
-            return core_error (error, TMQ_SYSTEM, "the payload cannot be written: %s",
-                               strerror (errno));
+            return core_error (error, TMQ_SYSTEM, "it cannot be written: %s", strerror (errno));
         done += wrote > 0 ? (size_t) wrote : 0;
     }
     return TMQ_OK;
@@ -362,15 +411,15 @@ static int damaged (const tmq_blob_t *blob, tmq_error_t *error)
     return core_error (error, TMQ_NO_BLOB, "the blob %s is damaged: its bytes are others", hex);
 }
 
-static int save_blob (tmq_client_t *client, const tmq_id_t *id, const tmq_blob_t *blob, int fd,
-                      uint32_t timeout_ms, tmq_error_t *error)
+static int save_blob (tmq_client_t *client, uint32_t of, const tmq_id_t *id, const tmq_blob_t *blob,
+                      int fd, uint32_t timeout_ms, tmq_error_t *error)
 {
     uint8_t hash[TMQ_BLOB_HASH_BYTES];
     crypto_generichash_state state;
     crypto_generichash_init (&state, NULL, 0, sizeof hash);
     for (uint64_t at = 0; at < blob->bytes;) {
         tmq_part_t *part = NULL;
-        int code = tmq_payload_read (&part, client, id, at, 0, timeout_ms, error);
+        int code = read_part (&part, client, of, id, at, 0, timeout_ms, error);
         if (code == TMQ_OK && (part->length == 0 || part->length > blob->bytes - at))
             code = damaged (blob, error);
         if (code == TMQ_OK) {
@@ -386,15 +435,29 @@ static int save_blob (tmq_client_t *client, const tmq_id_t *id, const tmq_blob_t
     return memcmp (hash, blob->hash, sizeof hash) == 0 ? TMQ_OK : damaged (blob, error);
 }
 
+/* A body that came with its task, or is to be read in pieces. */
+static int save (tmq_client_t *client, uint32_t of, tmq_task_t *task, int fd, uint32_t timeout_ms,
+                 tmq_error_t *error)
+{
+    const tmq_blob_t *blob = of == PART_RESULT ? &task->result_blob : &task->payload_blob;
+    int code = blob->bytes > 0 ? save_blob (client, of, &task->id, blob, fd, timeout_ms, error)
+                               : write_all (fd, task->body, task->body_bytes, error);
+    tmq_task_free (task);
+    return code;
+}
+
 int tmq_payload_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
                       tmq_error_t *error)
 {
     tmq_task_t *task = NULL;
     int code = tmq_payload (&task, client, id, timeout_ms, error);
-    if (code == TMQ_OK)
-        code = task->payload_blob.bytes > 0
-                   ? save_blob (client, id, &task->payload_blob, fd, timeout_ms, error)
-                   : write_all (fd, task->body, task->body_bytes, error);
-    tmq_task_free (task);
-    return code;
+    return code == TMQ_OK ? save (client, PART_PAYLOAD, task, fd, timeout_ms, error) : code;
+}
+
+int tmq_result_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
+                     tmq_error_t *error)
+{
+    tmq_task_t *task = NULL;
+    int code = tmq_result (&task, client, id, timeout_ms, error);
+    return code == TMQ_OK ? save (client, PART_RESULT, task, fd, timeout_ms, error) : code;
 }

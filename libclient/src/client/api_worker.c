@@ -4,9 +4,11 @@
 
 /* Workers as the application sees them: the core's, and a way to wait for it. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/errors.h"
@@ -389,11 +391,74 @@ int tmq_worker_checkpoint_read_start (tmq_worker_t *self, const tmq_assignment_t
                       error);
 }
 
+enum { PUTS_MAX = 4 }; /* of one result: a broker that restarts has forgotten who may name it */
+
+/* fd: of the file that has the result; -1: it is in memory. */
+static int complete_large (tmq_worker_t *self, const tmq_assignment_t *of,
+                           const tmq_outcome_t *outcome, int fd, uint32_t timeout_ms,
+                           tmq_error_t *error)
+{
+    tmq_client_t *client = self->object.client;
+    tmq_outcome_t named = *outcome;
+    word_t word = {.op = TMQ_OP_COMPLETE, .of = of, .outcome = &named};
+    int code = TMQ_NO_BLOB;
+    named.result = NULL;
+    named.result_bytes = 0;
+    for (unsigned i = 0; i < PUTS_MAX && code == TMQ_NO_BLOB; i++) {
+        code = fd >= 0 ? tmq_blob_put_file (&named.result_blob, client, fd, timeout_ms, error)
+                       : tmq_blob_put (&named.result_blob, client, outcome->result,
+                                       outcome->result_bytes, timeout_ms, error);
+        if (code == TMQ_OK)
+            code = say (self, word, timeout_ms, error);
+    }
+    return code;
+}
+
 int tmq_worker_complete (tmq_worker_t *self, const tmq_assignment_t *of,
                          const tmq_outcome_t *outcome, uint32_t timeout_ms, tmq_error_t *error)
 {
+    if (self != NULL && outcome != NULL && outcome->result_bytes > TMQ_FRAME_BYTES_MAX)
+        return complete_large (self, of, outcome, -1, timeout_ms, error);
     return say (self, (word_t){.op = TMQ_OP_COMPLETE, .of = of, .outcome = outcome}, timeout_ms,
                 error);
+}
+
+static int complete_small (tmq_worker_t *self, const tmq_assignment_t *of,
+                           const tmq_outcome_t *outcome, int fd, size_t length, uint32_t timeout_ms,
+                           tmq_error_t *error)
+{
+    tmq_outcome_t small = *outcome;
+    char *bytes = malloc (length + 1);
+    if (bytes == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    ssize_t got = pread (fd, bytes, length + 1, 0);
+    small.result = bytes;
+    small.result_bytes = length;
+    int code = got == (ssize_t) length ? tmq_worker_complete (self, of, &small, timeout_ms, error)
+               : got < 0
+                   ? core_error (error, TMQ_SYSTEM, "the file cannot be read: %s", strerror (errno))
+                   : core_error (error, TMQ_CONFLICT, "the file changed while it was read");
+    free (bytes);
+    return code;
+}
+
+int tmq_worker_complete_file (tmq_worker_t *self, const tmq_assignment_t *of,
+                              const tmq_outcome_t *given, int fd, uint32_t timeout_ms,
+                              tmq_error_t *error)
+{
+    struct stat info;
+    tmq_outcome_t outcome = {0};
+    if (self == NULL)
+        return core_error (error, TMQ_INVALID, "the worker is NULL");
+    if (given != NULL)
+        outcome = *given;
+    if (fstat (fd, &info) != 0)
+        return core_error (error, TMQ_SYSTEM, "the file cannot be read: %s", strerror (errno));
+    if (!S_ISREG (info.st_mode))
+        return core_error (error, TMQ_INVALID, "only a regular file can be put");
+    return info.st_size > TMQ_FRAME_BYTES_MAX
+               ? complete_large (self, of, &outcome, fd, timeout_ms, error)
+               : complete_small (self, of, &outcome, fd, (size_t) info.st_size, timeout_ms, error);
 }
 
 int tmq_worker_complete_start (tmq_worker_t *self, const tmq_assignment_t *of,

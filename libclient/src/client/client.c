@@ -487,6 +487,7 @@ int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
     snprintf (who.redact, sizeof who.redact, "%s", rights->redact);
     who.key_until = rights->key_until;
     who.clock_ahead_ms = clock_ahead_ms (rights);
+    who.blob_bytes_max = rights->blob_bytes_max;
     snprintf (who.ns, sizeof who.ns, "%s", core_namespace (client->core));
     snprintf (who.key, sizeof who.key, "%s", client->own_text);
     snprintf (who.endpoint, sizeof who.endpoint, "%s%s%s", client->uri,

@@ -113,16 +113,18 @@ static void fit (fitted_t *self, tmq_run_end_t end, const tmq_outcome_t *given)
     self->outcome = *given;
     self->dropped[0] = '\0';
     fit_type (self);
-    if (end == TMQ_RUN_COMPLETE && given->result_bytes > TMQ_FRAME_BYTES_MAX) {
-        self->end = TMQ_RUN_FAIL;
-        self->outcome = (tmq_outcome_t){.error_code = TMQ_TASK_ERROR_TOO_LARGE, .final = true};
-        snprintf (self->message, sizeof self->message,
-                  "the result has %zu bytes, at most %d are allowed", given->result_bytes,
-                  TMQ_FRAME_BYTES_MAX);
-        self->outcome.error_message = self->message;
-    } else if (end == TMQ_RUN_FAIL) {
+    if (end == TMQ_RUN_FAIL)
         fit_failure (self);
-    }
+}
+
+static int fail_too_large (tmq_worker_t *worker, const tmq_assignment_t *assignment,
+                           const tmq_error_t *error)
+{
+    char message[sizeof error->text + 32];
+    snprintf (message, sizeof message, "the result: %s", error->text);
+    const tmq_outcome_t outcome = {
+        .error_code = TMQ_TASK_ERROR_TOO_LARGE, .error_message = message, .final = true};
+    return tmq_worker_fail (worker, assignment, &outcome, TMQ_FOREVER, NULL);
 }
 
 /* The answer is "no", and the attempt is still ours. */
@@ -144,7 +146,10 @@ static void report (tmq_worker_t *worker, const tmq_assignment_t *assignment, fi
     else {
         if (fitted->dropped[0] != '\0')
             tmq_worker_message (worker, assignment, fitted->dropped, TMQ_FOREVER, NULL);
-        code = tmq_worker_complete (worker, assignment, &fitted->outcome, TMQ_FOREVER, NULL);
+        tmq_error_t error = {0};
+        code = tmq_worker_complete (worker, assignment, &fitted->outcome, TMQ_FOREVER, &error);
+        if (code == TMQ_TOO_LARGE)
+            code = fail_too_large (worker, assignment, &error);
     }
     /* Else there is nothing left to do: the attempt is over, or another one took its place. */
     if (is_refused (worker, assignment, code))

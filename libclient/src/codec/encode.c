@@ -76,6 +76,14 @@ int core_check_labels (const tmq_label_t *labels, size_t count, tmq_error_t *err
     return code;
 }
 
+void core_encode_blob (bytes_t *out, uint32_t member, const tmq_blob_t *blob)
+{
+    bytes_mark_t mark = bytes_open (out, member);
+    bytes_append_blob (out, 1, blob->hash, sizeof blob->hash);
+    bytes_append_uint (out, 2, blob->bytes);
+    bytes_close (out, mark);
+}
+
 int core_submit_take (tmq_submit_t *out, const tmq_submit_t *in, tmq_error_t *error)
 {
     tmq_submit_init (out);
@@ -272,12 +280,8 @@ static void encode_extra (bytes_t *out, const tmq_submit_t *in)
     encode_after (&extra, in);
     if (!id_is_zero (&in->parent))
         bytes_append_blob (&extra, EXTRA_PARENT, in->parent.bytes, ID_BYTES);
-    if (in->payload_blob.bytes > 0) {
-        bytes_mark_t mark = bytes_open (&extra, EXTRA_PAYLOAD_BLOB);
-        bytes_append_blob (&extra, 1, in->payload_blob.hash, sizeof in->payload_blob.hash);
-        bytes_append_uint (&extra, 2, in->payload_blob.bytes);
-        bytes_close (&extra, mark);
-    }
+    if (in->payload_blob.bytes > 0)
+        core_encode_blob (&extra, EXTRA_PAYLOAD_BLOB, &in->payload_blob);
     bytes_append_blob (out, SPEC_EXTRA, extra.data, extra.length);
     out->failed |= extra.failed;
     bytes_free (&extra);

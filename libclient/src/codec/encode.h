@@ -9,9 +9,11 @@
 
 #include "codec/request.h"
 
-/* made: the task's id if `in` has none. */
 /* What the caller's version of the struct has, over the defaults. */
 int core_submit_take (tmq_submit_t *out, const tmq_submit_t *in, tmq_error_t *error);
+/* A Blob as a member of this number. */
+void core_encode_blob (bytes_t *out, uint32_t member, const tmq_blob_t *blob);
+/* made: the task's id if `in` has none. */
 int core_request_submit (core_request_t **out, const tmq_submit_t *in, const tmq_id_t *made,
                          tmq_error_t *error);
 /* in: count tasks, split into as many requests as needed; items without an id get one of ids. */

@@ -101,9 +101,8 @@ static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *
     out->cancel_message = tail_text (tail, in->extra != NULL ? in->extra->cancel_message : "");
 }
 
-static void blob_fill (tmq_blob_t *out, const Taskmq__Extra *extra)
+static void blob_fill (tmq_blob_t *out, const Taskmq__Blob *blob)
 {
-    const Taskmq__Blob *blob = extra->payload_blob;
     if (blob == NULL || blob->hash.len != sizeof out->hash)
         return;
     memcpy (out->hash, blob->hash.data, sizeof out->hash);
@@ -147,9 +146,12 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
         out->max_runtime_ms = in->extra->max_runtime_ms;
         out->has_parts = in->extra->has_parts;
         out->turns = in->extra->turns;
-        blob_fill (&out->payload_blob, in->extra);
+        blob_fill (&out->payload_blob, in->extra->payload_blob);
+        blob_fill (&out->result_blob, in->extra->result_blob);
         if (in->extra->payload_blob != NULL)
             out->payload_bytes += in->extra->payload_blob->bytes;
+        if (in->extra->result_blob != NULL)
+            out->result_bytes += in->extra->result_blob->bytes;
         id_from_bytes (&out->parent, in->extra->parent.data, in->extra->parent.len);
     }
 }
@@ -365,7 +367,7 @@ tmq_assignment_t *core_assignment_record (const Taskmq__Assignment *in, const vo
     out->checkpoint_bytes = in->extra != NULL ? in->extra->checkpoint_bytes : 0;
     out->turns = in->extra != NULL ? in->extra->turns : 0;
     if (in->extra != NULL)
-        blob_fill (&out->payload_blob, in->extra);
+        blob_fill (&out->payload_blob, in->extra->payload_blob);
     return out;
 }
 

@@ -219,6 +219,7 @@ static void take_rights (core_rights_t *self, const Taskmq__Welcome *in, int64_t
     self->key_until = in->key_until;
     self->clock_ms = (int64_t) in->now;
     self->clock_at = now_ms;
+    self->blob_bytes_max = in->blob_bytes_max;
     self->has_server = take_key (&self->server, &in->server_key);
     self->has_next = take_key (&self->next, &in->next_server_key);
 }

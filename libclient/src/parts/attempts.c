@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "codec/encode.h"
 #include "ids.h"
 #include "types.h"
 
@@ -574,6 +575,9 @@ static int check_outcome (const tmq_outcome_t *outcome, tmq_op_t op, tmq_error_t
     if (outcome->result_bytes > TMQ_FRAME_BYTES_MAX)
         return core_error (error, TMQ_TOO_LARGE, "result: %zu bytes, at most %d are allowed",
                            outcome->result_bytes, TMQ_FRAME_BYTES_MAX);
+    if (outcome->result_blob.bytes > 0 && (op != TMQ_OP_COMPLETE || outcome->result_bytes > 0))
+        return core_error (error, TMQ_INVALID,
+                           "result_blob: only of a completion, and in place of a result");
     int code =
         core_check_text (outcome->result_type, "result_type", TMQ_CONTENT_TYPE_BYTES_MAX, error);
     if (code != TMQ_OK || op != TMQ_OP_FAIL)
@@ -601,6 +605,8 @@ static void encode_end (core_request_t *request, tmq_op_t op, const tmq_outcome_
         bytes_append_uint (out, 2, outcome->result_bytes);
         bytes_append_string (out, 3, outcome->result_type);
         bytes_append (&request->body, outcome->result, outcome->result_bytes);
+        if (outcome->result_blob.bytes > 0)
+            core_encode_blob (out, 4, &outcome->result_blob);
     } else if (op == TMQ_OP_FAIL) {
         bytes_append_sint (out, 2, outcome->error_code);
         bytes_append_string (out, 3, outcome->error_message);
