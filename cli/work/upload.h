@@ -21,7 +21,7 @@ typedef struct upload {
     bool done;       /* … and was answered */
     unsigned begins; /* how often it was begun */
     int code;        /* why it cannot be uploaded; OK: it can */
-    char why[256];
+    char why[512];
 } upload_t;
 
 /* Begins, or begins again. user: like no other's. */

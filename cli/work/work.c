@@ -34,13 +34,12 @@
 #include "screen/show.h"
 #include "screen/status.h"
 #include "work/body.h"
+#include "work/drain.h"
 #include "work/job.h"
 #include "work/report.h"
 
 enum {
     BATCH = 64,
-    LEFT_MS = 1000, /* between looks at the queues for the bar */
-    LOOK_MS = 500,  /* between looks at the queues for --drain */
     FLUSH_MS =
         1000, /* the outcome waits so long for a log that the broker does not take faster, … */
     TURNS_MS = 60000, /* … and so long for turns that come faster than the broker takes them */
@@ -67,7 +66,7 @@ typedef struct work {
     report_plan_t report;
     report_sum_t sum;
     link_state_t link;
-    tmq_filter_t queued; /* what --drain counts */
+    drain_t drain;
     int signals;
     size_t jobs_max;
     work_job_t **jobs;
@@ -83,16 +82,7 @@ typedef struct work {
     size_t reports;     /* on their way to the broker */
     stage_t stage;
     int exit_code;
-    bool drain;            /* --drain */
-    bool by_stats;         /* … for which the broker's numbers are asked, not the tasks */
-    bool counting;         /* a count is on its way */
-    bool counting_left;    /* another one, for the bar */
-    uint64_t left;         /* queued, by the newest of these */
-    uint64_t left_at_ms;   /* when the next of these is due */
     uint64_t idle_wall_ms; /* since when nothing runs */
-    unsigned empty_seen;   /* how many counts in a row were 0 while nothing came */
-    unsigned unfit_seen;   /* … or of tasks that others have to do */
-    uint64_t look_at_ms;
 } work_t;
 
 /* The end. */
@@ -411,7 +401,7 @@ static void take_tasks (work_t *self)
             return;
         }
         self->taken++;
-        self->empty_seen = 0;
+        self->drain.empty_seen = 0;
         take_up (self, assignment);
         if (self->taken == self->taken_max)
             begin_drain (self);
@@ -461,130 +451,10 @@ static bool is_busy (const work_t *self)
     return self->jobs_count > 0 || self->reports > 0 || self->waiting;
 }
 
-/* How much is queued, as a count; to who may not read tasks the broker's numbers tell it. */
-static bool ask_queues (work_t *self, void *user)
+static void take_drain (work_t *self, const tmq_completion_t *answer)
 {
-    tmq_client_t *client = self->app->client;
-    return self->by_stats
-               ? tmq_stats_start (client, TMQ_FOREVER, user, NULL) == TMQ_OK
-               : tmq_count_start (client, &self->queued, TMQ_FOREVER, user, NULL) == TMQ_OK;
-}
-
-static uint64_t queued_in (const work_t *self, const tmq_stats_t *stats)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < stats->queues_count; i++) {
-        for (size_t q = 0; q < self->queued.queues_count; q++) {
-            if (strcmp (stats->queues[i].queue, self->queued.queues[q]) == 0)
-                sum += stats->queues[i].ready + stats->queues[i].scheduled;
-        }
-    }
-    return sum;
-}
-
-/* --drain: the queues are empty when two counts in a row say so and nothing was assigned between
- * them. After one alone an assignment made before it might still be on its way to us. */
-static void look_at_queues (work_t *self)
-{
-    if (!self->drain || self->stage != STAGE_OPEN || self->counting || is_busy (self) ||
-        mono_ms () < self->look_at_ms)
-        return;
-    self->counting = ask_queues (self, NULL);
-}
-
-/* The same, to show how far a drain is. */
-static void look_at_left (work_t *self)
-{
-    if (!self->drain || !self->app->status->possible || self->stage != STAGE_OPEN ||
-        self->counting_left || mono_ms () < self->left_at_ms)
-        return;
-    self->counting_left = ask_queues (self, &self->left);
-}
-
-/* What is queued may be for others. */
-static bool list_left (work_t *self)
-{
-    const tmq_list_query_t query = {.filter = self->queued, .limit = TMQ_LIST_LIMIT_MAX};
-    return tmq_list_start (self->app->client, &query, TMQ_FOREVER, NULL, NULL) == TMQ_OK;
-}
-
-/* A label that the task requires and --label does not give; NULL: there is none. */
-static const tmq_label_t *lacking (const work_t *self, const tmq_task_t *task)
-{
-    const args_t *args = &self->app->args;
-    for (size_t i = 0; i < task->needs_count; i++) {
-        const tmq_label_t *need = &task->needs[i];
-        const size_t key = strlen (need->key);
-        size_t k = 0;
-        for (; k < args_count (args, OPT_LABEL); k++) {
-            const char *given = args_nth (args, OPT_LABEL, k)->text;
-            if (strncmp (given, need->key, key) == 0 && given[key] == '=' &&
-                strcmp (given + key + 1, need->value) == 0)
-                break;
-        }
-        if (k == args_count (args, OPT_LABEL))
-            return need;
-    }
-    return NULL;
-}
-
-static void note_left (const work_t *self, size_t unfit, const tmq_label_t *label, size_t paused)
-{
-    if (unfit > 0)
-        note (self->app,
-              "taskctl: %zu task%s left that this worker may not do: it has no label %s=%s", unfit,
-              unfit == 1 ? " is" : "s are", label->key, label->value);
-    if (paused > 0)
-        note (self->app, "taskctl: %zu task%s left that somebody has paused", paused,
-              paused == 1 ? " is" : "s are");
-}
-
-/* --drain ends, too, when nothing is left but tasks that this worker may not do, that are paused,
- * and those that wait for them. */
-static void take_left (work_t *self, const tmq_completion_t *answer)
-{
-    const tmq_task_list_t *list = answer->code == TMQ_OK ? answer->list : NULL;
-    const tmq_label_t *label = NULL;
-    size_t unfit = 0;
-    size_t waiting = 0;
-    size_t paused = 0;
-    self->counting = false;
-    for (size_t i = 0; list && i < list->count; i++) {
-        const tmq_label_t *missing = lacking (self, list->tasks[i]);
-        unfit += missing != NULL;
-        waiting += !missing && list->tasks[i]->phase == TMQ_PHASE_BLOCKED;
-        paused += !missing && list->tasks[i]->phase == TMQ_PHASE_PAUSED;
-        label = missing ? missing : label;
-    }
-    if (unfit + paused == 0 || *list->next || unfit + paused + waiting < list->count ||
-        is_busy (self)) {
-        self->unfit_seen = 0;
-    } else if (++self->unfit_seen == 2) {
-        note_left (self, unfit, label, paused);
+    if (drain_take (&self->drain, answer, is_busy (self)))
         begin_drain (self);
-    }
-}
-
-static void take_count (work_t *self, const tmq_completion_t *answer)
-{
-    const bool is_stats = answer->op == TMQ_OP_STATS;
-    const bool good = answer->code == TMQ_OK;
-    const uint64_t queued = !good ? 0 : is_stats ? queued_in (self, answer->stats) : answer->count;
-    if (good)
-        self->left = queued;
-    self->by_stats = self->by_stats || answer->code == TMQ_DENIED;
-    if (answer->user == &self->left) {
-        self->counting_left = false;
-        self->left_at_ms = mono_ms () + LEFT_MS;
-        return;
-    }
-    self->counting = queued > 0 && !is_stats && list_left (self);
-    if (!good || queued > 0) {
-        self->empty_seen = 0;
-        self->look_at_ms = mono_ms () + LOOK_MS;
-    } else if (++self->empty_seen == 2) {
-        begin_drain (self);
-    }
 }
 
 /* The broker wants no more of us, and our tasks are others' now: what runs here could not tell its
@@ -608,11 +478,11 @@ static void show_status (const work_t *self)
     char clock[CLOCK_TEXT_SIZE];
     char link[40];
     char idle[40] = "";
-    if (self->drain && self->stage == STAGE_OPEN && !self->link.lost_at_ms) {
+    if (self->drain.on && self->stage == STAGE_OPEN && !self->link.lost_at_ms) {
         const uint64_t ended = sum->done + sum->failed;
-        status_show_bar (self->app, ended, ended + self->jobs_count + self->left,
+        status_show_bar (self->app, ended, ended + self->jobs_count + self->drain.left,
                          "%zu running  %" PRIu64 " done  %" PRIu64 " failed  %" PRIu64 " left",
-                         self->jobs_count, sum->done, sum->failed, self->left);
+                         self->jobs_count, sum->done, sum->failed, self->drain.left);
         return;
     }
     if (self->jobs_count == 0)
@@ -632,10 +502,8 @@ static void take_answers (work_t *self)
         return;
     for (size_t i = 0; i < count; i++) {
         const tmq_completion_t *answer = answers[i];
-        if (answer->op == TMQ_OP_COUNT || answer->op == TMQ_OP_STATS)
-            take_count (self, answer);
-        else if (answer->op == TMQ_OP_LIST)
-            take_left (self, answer);
+        if (drain_is_answer (answer))
+            take_drain (self, answer);
         else if (report_is_answer (answer))
             take_report (self, answer);
         else if (answer->op == TMQ_OP_BLOB_BEGIN || answer->op == TMQ_OP_BLOB_CHUNK)
@@ -667,12 +535,8 @@ static int pause_ms (const work_t *self)
         if (job->overrun_at_ms && job->stop == STOP_NONE && job->overrun_at_ms < wake_ms)
             wake_ms = job->overrun_at_ms;
     }
-    if (self->drain && self->stage == STAGE_OPEN && !self->counting && !is_busy (self) &&
-        self->look_at_ms < wake_ms)
-        wake_ms = self->look_at_ms;
-    if (self->drain && self->app->status->possible && self->stage == STAGE_OPEN &&
-        !self->counting_left && self->left_at_ms < wake_ms)
-        wake_ms = self->left_at_ms;
+    if (self->stage == STAGE_OPEN && drain_wakes_ms (&self->drain, is_busy (self)) < wake_ms)
+        wake_ms = drain_wakes_ms (&self->drain, is_busy (self));
     if (self->waiting && !self->fetch && self->retry_at_ms < wake_ms)
         wake_ms = self->retry_at_ms;
     if (wake_ms == UINT64_MAX)
@@ -733,8 +597,8 @@ static void work_loop (work_t *self)
         take_changes (self);
         retry_waiting (self);
         take_tasks (self);
-        look_at_queues (self);
-        look_at_left (self);
+        if (self->stage == STAGE_OPEN)
+            drain_look (&self->drain, is_busy (self));
         stop_overdue (self);
         if (is_over (self))
             return;
@@ -831,7 +695,6 @@ static int run_worker (work_t *self)
 {
     status_line_t status;
     app_t *app = self->app;
-    static const tmq_status_t queued[] = {TMQ_STATUS_QUEUED};
     app->tells_link = true;
     int code = raise_files (self);
     if (code || (code = app_connect_patiently (app)))
@@ -843,10 +706,6 @@ static int run_worker (work_t *self)
         return code_error (app, TMQ_SYSTEM, NULL, "signalfd: %s", strerror (errno));
     if ((code = start_worker (self)))
         return code;
-    self->queued = (tmq_filter_t){.queues = app->args.operands,
-                                  .queues_count = app->args.operands_count,
-                                  .statuses = queued,
-                                  .statuses_count = 1};
     self->report = (report_plan_t){
         .app = app,
         .worker = self->worker,
@@ -891,7 +750,7 @@ int run_work (app_t *app)
         .app = app,
         .jobs_max = (size_t) args_number (args, OPT_JOBS, 1),
         .taken_max = args_number (args, OPT_MAX_TASKS, UINT64_MAX),
-        .drain = args_has (args, OPT_DRAIN),
+        .drain = {.app = app, .on = args_has (args, OPT_DRAIN)},
         .link = {.app = app, .meanwhile = "what runs goes on"},
         .idle_wall_ms = wall_ms (),
         .payload = {.fd = -1},

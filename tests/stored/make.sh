@@ -6,6 +6,7 @@
 #   schema-7.tar.gz      of 347713c^: the first form of schema 7
 #   schema-7-db.tar.gz   of df48c5a^: schema 7, the journal still a database
 #   schema-7-log.tar.gz  of df48c5a: … and a log, as today
+#   schema-8.tar.gz      of 25e2b1d
 #
 # The files stand in the tree because nobody can make them without these versions, and an upgrade has
 # to be tried on what they really wrote.
