@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "access_file.h"
+#include "check_blobs.h"
 #include "daemon.h"
 #include "data.h"
 #include "net/address.h"
@@ -26,35 +27,77 @@
 
 enum { FINDINGS_SHOWN_MAX = 100 };
 
+typedef struct reading {
+    check_blobs_t *blobs;
+    uint64_t shown;
+} reading_t;
+
 static void show_finding (void *context, const char *text)
 {
-    uint64_t *shown = context;
-    if ((*shown)++ < FINDINGS_SHOWN_MAX)
+    reading_t *reading = context;
+    if (reading->shown++ < FINDINGS_SHOWN_MAX)
         printf ("%s\n", text);
+}
+
+static void note_blob (void *context, const row_t *row)
+{
+    const reading_t *reading = context;
+    check_blobs_note (reading->blobs, row);
+}
+
+/* Behind the tables, which say what there has to be. */
+static void read_blobs (reading_t *reading, const char *directory, blobs_found_t *out)
+{
+    char path[DATA_PATH_SIZE + 8];
+    snprintf (path, sizeof (path), "%s/blobs", directory);
+    *out = (blobs_found_t){.found = show_finding, .context = reading};
+    check_blobs_read (reading->blobs, path, out);
+}
+
+static void say_left (const blobs_found_t *blobs)
+{
+    char size[UNITS_TEXT_SIZE];
+    if (blobs->left > 0)
+        printf ("%" PRIu64
+                " %s no task names (%s): a broker removes what nobody named for an hour\n",
+                blobs->left, blobs->left == 1 ? "blob" : "blobs",
+                size_format (size, blobs->left_bytes));
+}
+
+static exits_t say_read (const store_audit_t *report, const blobs_found_t *blobs)
+{
+    uint64_t findings = report->findings + blobs->findings;
+    if (findings > FINDINGS_SHOWN_MAX)
+        printf ("... and %" PRIu64 " more\n", findings - FINDINGS_SHOWN_MAX);
+    say_left (blobs);
+    if (report->upgraded != 0)
+        printf ("schema %d: the next start upgrades it to %d; its tasks are read after that\n",
+                report->schema, report->upgraded);
+    else if (report->schema != 0)
+        printf ("schema %d\n", report->schema);
+    printf ("read %" PRIu64 " tasks, %" PRIu64 " blocks of events, %" PRIu64 " blobs and %" PRIu64
+            " commits that wait: ",
+            report->tasks, report->blocks, blobs->read, report->batches);
+    if (findings == 0)
+        printf ("no damage\n");
+    else
+        printf ("%" PRIu64 " finding%s\n", findings, findings == 1 ? "" : "s");
+    return findings == 0 ? EXITS_OK : EXITS_DAMAGED;
 }
 
 static exits_t read_directory (const char *directory)
 {
-    uint64_t shown = 0;
-    store_audit_t report = {.found = show_finding, .context = &shown};
+    reading_t reading = {.blobs = check_blobs_new ()};
+    blobs_found_t blobs;
+    store_audit_t report = {
+        .found = show_finding, .row = note_blob, .row_kind = ROW_KIND_BLOB, .context = &reading};
     store_error_t error = {STORE_OK, ""};
-    if (store_audit (&report, directory, &error) != STORE_OK)
-        return exits_fail (exits_of_store (error.code), error.text);
-    if (report.findings > FINDINGS_SHOWN_MAX)
-        printf ("... and %" PRIu64 " more\n", report.findings - FINDINGS_SHOWN_MAX);
-    if (report.upgraded != 0)
-        printf ("schema %d: the next start upgrades it to %d; its tasks are read after that\n",
-                report.schema, report.upgraded);
-    else if (report.schema != 0)
-        printf ("schema %d\n", report.schema);
-    printf ("read %" PRIu64 " tasks, %" PRIu64 " blocks of events and %" PRIu64
-            " commits that wait: ",
-            report.tasks, report.blocks, report.batches);
-    if (report.findings == 0)
-        printf ("no damage\n");
-    else
-        printf ("%" PRIu64 " finding%s\n", report.findings, report.findings == 1 ? "" : "s");
-    return report.findings == 0 ? EXITS_OK : EXITS_DAMAGED;
+    store_code_t code = store_audit (&report, directory, &error);
+    if (code == STORE_OK)
+        read_blobs (&reading, directory, &blobs);
+    check_blobs_free (&reading.blobs);
+    return code == STORE_OK ? say_read (&report, &blobs)
+                            : exits_fail (exits_of_store (error.code), error.text);
 }
 
 exits_t check_data (const config_t *config)

@@ -139,9 +139,11 @@ static void tell (const records_t *self, const making_t *making, store_code_t co
     char detail[640];
     if (code == STORE_OK)
         snprintf (detail, sizeof (detail),
-                  "%" PRIu64 " tasks, batch %" PRIu64 " of epoch %" PRIu64 ", %" PRIu64 " bytes%s",
+                  "%" PRIu64 " tasks, batch %" PRIu64 " of epoch %" PRIu64 ", %" PRIu64
+                  " bytes%s%s",
                   made->manifest.tasks, made->manifest.batch, made->manifest.epoch, made->bytes,
-                  making->with_keys ? ", with the broker's key" : "");
+                  making->with_keys ? ", with the broker's key" : "",
+                  made->blobs_left > 0 ? ", without damaged blobs" : "");
     else
         snprintf (detail, sizeof (detail), "%s", error->text);
     audit_line_t line = {.kind = AUDIT_BACKUP,
@@ -157,7 +159,11 @@ static void tell (const records_t *self, const making_t *making, store_code_t co
                                LOG_NUMBER ("tasks", made->manifest.tasks),
                                LOG_NUMBER ("steps", made->steps),
                                LOG_NUMBER ("longest_step_us", made->step_us_max)));
-    else
+    if (code == STORE_OK && made->blobs_left > 0)
+        log_write (
+            LOG_LEVEL_WARNING, "BLOB-DAMAGED", "damaged blobs are not in the backup",
+            LOG_FIELDS (LOG_TEXT ("file", made->name), LOG_NUMBER ("blobs", made->blobs_left)));
+    if (code != STORE_OK)
         log_write (LOG_LEVEL_WARNING, "BACKUP-FAILED", "a backup was not made",
                    LOG_FIELDS (LOG_TEXT ("error", error->text)));
     audit_note_synced (self->options.audit, &line);

@@ -37,7 +37,18 @@ typedef struct archive {
     int fd;
     uint64_t length;
     uint64_t synced;
+    uint64_t blobs_left; /* out, because they are damaged */
 } archive_t;
+
+/* A file that goes into it. */
+typedef struct source {
+    int fd;
+    const char *path;
+    uint64_t bytes;
+    crypto_generichash_state *hash; /* of the part */
+    crypto_generichash_state *own;  /* of this file alone, or NULL */
+    bool unread;                    /* it could not be read */
+} source_t;
 
 static store_code_t fail_system (store_error_t *error, const char *path, const char *what)
 {
@@ -145,14 +156,31 @@ static store_code_t put (archive_t *self, const void *bytes, size_t length, stor
     return STORE_OK;
 }
 
+static void make_head (const archive_t *self, uint8_t out[TAR_BLOCK_BYTES], const char *name,
+                       uint64_t bytes)
+{
+    tar_member_t member = {.bytes = bytes};
+    snprintf (member.name, sizeof (member.name), "%s", name);
+    tar_write (out, &member, self->manifest->made_ms / 1000);
+}
+
 static store_code_t put_head (archive_t *self, const char *name, uint64_t bytes,
                               store_error_t *error)
 {
     uint8_t block[TAR_BLOCK_BYTES];
-    tar_member_t member = {.bytes = bytes};
-    snprintf (member.name, sizeof (member.name), "%s", name);
-    tar_write (block, &member, self->manifest->made_ms / 1000);
+    make_head (self, block, name, bytes);
     return put (self, block, sizeof (block), error);
+}
+
+/* How long the blobs are is known behind them. */
+static store_code_t put_length (const archive_t *self, off_t head_at, uint64_t bytes,
+                                store_error_t *error)
+{
+    uint8_t block[TAR_BLOCK_BYTES];
+    make_head (self, block, manifest_file (PART_BLOBS), bytes);
+    return pwrite (self->fd, block, sizeof (block), head_at) == (ssize_t) sizeof (block)
+               ? STORE_OK
+               : fail_system (error, "the backup", "cannot be written");
 }
 
 static store_code_t put_rest (archive_t *self, uint64_t bytes, store_error_t *error)
@@ -161,22 +189,24 @@ static store_code_t put_rest (archive_t *self, uint64_t bytes, store_error_t *er
     return put (self, zeroes, tar_rest (bytes), error);
 }
 
-/* Adds them to the part's hash. */
-static store_code_t put_bytes (archive_t *self, int fd, const char *path, uint64_t bytes,
-                               crypto_generichash_state *hash, store_error_t *error)
+/* Adds them to the hashes. */
+static store_code_t put_bytes (archive_t *self, source_t *from, store_error_t *error)
 {
     store_code_t code = STORE_OK;
     char *chunk = memory_alloc (CHUNK_BYTES);
-    uint64_t left = bytes;
+    uint64_t left = from->bytes;
     while (code == STORE_OK && left > 0) {
-        ssize_t got = read (fd, chunk, left < CHUNK_BYTES ? (size_t) left : CHUNK_BYTES);
+        ssize_t got = read (from->fd, chunk, left < CHUNK_BYTES ? (size_t) left : CHUNK_BYTES);
+        from->unread = got <= 0;
         if (got <= 0)
-            code = fail_system (error, path, got < 0 ? "cannot be read" : "became shorter");
+            code = fail_system (error, from->path, got < 0 ? "cannot be read" : "became shorter");
         else if (self->options->goes_on != NULL && !self->options->goes_on (self->options->context))
             code = store_fail (error, STORE_ERROR_BUSY, "the backup was given up");
         if (code != STORE_OK)
             break;
-        crypto_generichash_update (hash, (const unsigned char *) chunk, (size_t) got);
+        crypto_generichash_update (from->hash, (const unsigned char *) chunk, (size_t) got);
+        if (from->own != NULL)
+            crypto_generichash_update (from->own, (const unsigned char *) chunk, (size_t) got);
         code = put (self, chunk, (size_t) got, error);
         left -= (uint64_t) got;
     }
@@ -206,8 +236,9 @@ static store_code_t put_part (archive_t *self, manifest_part_name_t name, const 
     if (code == STORE_OK)
         code = put_head (self, manifest_file (name), part->bytes, error);
     crypto_generichash_init (&hash, NULL, 0, MANIFEST_HASH_BYTES);
+    source_t source = {.fd = fd, .path = path, .bytes = part->bytes, .hash = &hash};
     if (code == STORE_OK)
-        code = put_bytes (self, fd, path, part->bytes, &hash, error);
+        code = put_bytes (self, &source, error);
     crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
     if (code == STORE_OK)
         code = put_rest (self, part->bytes, error);
@@ -215,45 +246,82 @@ static store_code_t put_part (archive_t *self, manifest_part_name_t name, const 
     return code;
 }
 
-static store_code_t put_blob (archive_t *self, const char *directory, const pack_blob_t *blob,
-                              crypto_generichash_state *hash, store_error_t *error)
+/* *good: it could be read, and its bytes are those of its name. */
+static store_code_t try_blob (archive_t *self, const char *directory, const pack_blob_t *blob,
+                              crypto_generichash_state *hash, bool *good, store_error_t *error)
 {
     uint8_t head[PACK_HEAD_BYTES];
-    int fd = pack_open (directory, blob);
-    if (fd < 0)
-        return fail_system (error, directory, "a blob cannot be read");
+    uint8_t sum[PACK_HASH_BYTES];
+    crypto_generichash_state own;
+    source_t source = {.fd = pack_open (directory, blob),
+                       .path = directory,
+                       .bytes = blob->bytes,
+                       .hash = hash,
+                       .own = &own};
+    *good = false;
+    if (source.fd < 0)
+        return STORE_OK;
     pack_head (head, blob);
+    crypto_generichash_init (&own, NULL, 0, sizeof (sum));
     crypto_generichash_update (hash, head, sizeof (head));
     store_code_t code = put (self, head, sizeof (head), error);
     if (code == STORE_OK)
-        code = put_bytes (self, fd, directory, blob->bytes, hash, error);
-    close (fd);
-    return code;
+        code = put_bytes (self, &source, error);
+    crypto_generichash_final (&own, sum, sizeof (sum));
+    *good = code == STORE_OK && memcmp (sum, blob->hash, sizeof (sum)) == 0;
+    close (source.fd);
+    return source.unread ? STORE_OK : code;
+}
+
+/* One that is damaged is left out: with it nobody could restore the others. */
+static store_code_t put_blob (archive_t *self, const char *directory, const pack_blob_t *blob,
+                              crypto_generichash_state *hash, store_error_t *error)
+{
+    const crypto_generichash_state before = *hash;
+    uint64_t length = self->length;
+    bool good;
+    store_code_t code = try_blob (self, directory, blob, hash, &good, error);
+    if (code != STORE_OK || good)
+        return code;
+    *hash = before;
+    self->length = length;
+    self->synced = self->synced < length ? self->synced : length;
+    self->blobs_left++;
+    if (ftruncate (self->fd, (off_t) length) != 0 || lseek (self->fd, (off_t) length, SEEK_SET) < 0)
+        return fail_system (error, "the backup", "cannot be written");
+    return STORE_OK;
+}
+
+static store_code_t put_blobs_listed (archive_t *self, const char *directory,
+                                      const pack_blob_t *blobs, size_t count, store_error_t *error)
+{
+    manifest_part_t *part = &self->manifest->parts[PART_BLOBS];
+    crypto_generichash_state hash;
+    off_t head_at = (off_t) self->length;
+    store_code_t code = put_head (self, manifest_file (PART_BLOBS), 0, error);
+    uint64_t begin = self->length;
+    crypto_generichash_init (&hash, NULL, 0, MANIFEST_HASH_BYTES);
+    for (size_t i = 0; code == STORE_OK && i < count; i++)
+        code = put_blob (self, directory, &blobs[i], &hash, error);
+    crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
+    part->there = true;
+    part->bytes = self->length - begin;
+    if (code == STORE_OK)
+        code = put_rest (self, part->bytes, error);
+    return code == STORE_OK ? put_length (self, head_at, part->bytes, error) : code;
 }
 
 /* All that are there: the tables were copied before, so those that they name are among them. The
  * broker removes none meanwhile. */
 static store_code_t put_blobs (archive_t *self, const char *directory, store_error_t *error)
 {
-    manifest_part_t *part = &self->manifest->parts[PART_BLOBS];
-    crypto_generichash_state hash;
     pack_blob_t *blobs;
     size_t count;
     store_code_t code = STORE_OK;
     if (!pack_list (directory, &blobs, &count))
         code = fail_system (error, directory, "cannot be read");
     else if (count > 0)
-        *part = (manifest_part_t){.there = true, .bytes = pack_bytes (blobs, count)};
-    crypto_generichash_init (&hash, NULL, 0, MANIFEST_HASH_BYTES);
-    if (code == STORE_OK && part->there)
-        code = put_head (self, manifest_file (PART_BLOBS), part->bytes, error);
-    for (size_t i = 0; code == STORE_OK && i < count; i++)
-        code = put_blob (self, directory, &blobs[i], &hash, error);
-    crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
-    if (code == STORE_OK && part->there)
-        code = put_rest (self, part->bytes, error);
-    if (!part->there)
-        *part = (manifest_part_t){.there = false};
+        code = put_blobs_listed (self, directory, blobs, count, error);
     free (blobs);
     return code;
 }
@@ -295,6 +363,7 @@ static store_code_t pack (const backup_options_t *options, backup_made_t *out, s
     if (code == STORE_OK && fsync (archive.fd) != 0)
         code = fail_system (error, "the backup", "cannot be synced");
     out->bytes = archive.length;
+    out->blobs_left = archive.blobs_left;
     close (archive.fd);
     return code;
 }

@@ -34,7 +34,8 @@ typedef struct backup_made {
     char name[BACKUP_NAME_SIZE]; /* below DIR/backups */
     uint64_t bytes;
     manifest_t manifest;
-    uint64_t steps; /* of the copy */
+    uint64_t blobs_left; /* out, because they are damaged */
+    uint64_t steps;      /* of the copy */
     int64_t step_us_max;
 } backup_made_t;
 

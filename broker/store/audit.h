@@ -8,11 +8,16 @@
 
 #include <stdint.h>
 
+#include "core/data/row.h"
 #include "store/error.h"
 
 typedef struct store_audit {
     /* Told of each finding, in one sentence; borrowed. */
     void (*found) (void *context, const char *text);
+    /* Told of each undamaged row of this kind: those of the tables, then, of the commits that wait,
+     * the changes of them in their order. NULL: nobody is. */
+    void (*row) (void *context, const row_t *row);
+    row_kind_t row_kind;
     void *context;
     /* answers */
     uint64_t findings;

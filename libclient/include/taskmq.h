@@ -266,8 +266,8 @@ typedef struct tmq_whoami {
     int64_t clock_ahead_ms; /* the broker's clock minus ours, as far as a round trip lets know */
     char redact[TMQ_REDACT_BYTES_MAX + 1]; /* what exports leave out by its configuration: an item
                                               a line, "common" or NAME=PATTERN */
-    bool connected; /* the broker has welcomed us, and the connection was not lost since */
-    uint64_t blob_bytes_max;               /* of a payload or result that is larger than a frame */
+    bool connected;          /* the broker has welcomed us, and the connection was not lost since */
+    uint64_t blob_bytes_max; /* of a payload or result that is larger than a frame */
 } tmq_whoami_t;
 /* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,
  * TMQ_FORKED. */

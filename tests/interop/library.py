@@ -59,10 +59,15 @@ class Assignment(c.Structure):
                 ("created_at", c.c_uint64), ("payload", c.c_void_p), ("payload_bytes", c.c_size_t)]
 
 
+class Blob(c.Structure):
+    _fields_ = [("bytes", c.c_uint64), ("hash", c.c_uint8 * 32)]
+
+
 class Outcome(c.Structure):
     _fields_ = [("result", c.c_char_p), ("result_bytes", c.c_size_t), ("result_type", c.c_char_p),
                 ("error_code", c.c_int32), ("error_message", c.c_char_p),
-                ("error_data", c.c_char_p), ("final", c.c_bool), ("release", c.c_void_p)]
+                ("error_data", c.c_char_p), ("final", c.c_bool), ("release", c.c_void_p),
+                ("result_blob", Blob)]
 
 
 OP_SUBMIT, OP_WAIT, OP_COMPLETE = 1, 11, 16

@@ -29,7 +29,7 @@ bool mark_is_repeat (const call_t *call, const found_t *found, mark_t mark)
     else if (found->task == NULL && found->record->extra != NULL)
         fields = (stored = extra_new (found->record->extra))->fields;
     bool same = false;
-    if (fields != NULL) {
+    if (fields != NULL && id->len > 0) {
         const ProtobufCBinaryData *kept = mark_in (fields, mark);
         for (size_t at = 0; at + id->len <= kept->len && !same; at += id->len)
             same = memcmp (kept->data + at, id->data, id->len) == 0;
@@ -41,6 +41,8 @@ bool mark_is_repeat (const call_t *call, const found_t *found, mark_t mark)
 void mark_keep (call_t *call, task_t *task, mark_t mark)
 {
     const ProtobufCBinaryData *id = &call->request->request_id;
+    if (id->len == 0)
+        return; /* a request that says no id is nobody's repeat */
     ProtobufCBinaryData *place = mark_in (extras_edit (task), mark);
     bool full = place->len >= MARKS_KEPT * id->len;
     size_t kept = full ? place->len - id->len : place->len;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/data/blob_row.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
 
@@ -196,12 +197,7 @@ tmq_code_t blob_may_be_named (const tasks_t *self, const char *ns, const char *i
 
 static void put (tasks_t *self, const blob_t *blob)
 {
-    row_key_t body = ROW_KEY_INIT;
-    row_key_number (&body, blob->bytes);
-    row_key_number (&body, blob->tasks);
-    rows_put (self, blob->tasks == 0 ? row_make_gone (ROW_KIND_BLOB, blob->hash, HASH_BYTES)
-                                     : row_make (ROW_KIND_BLOB, blob->hash, HASH_BYTES, body.bytes,
-                                                 body.length));
+    rows_put (self, blob_row_make (blob->hash, blob->bytes, blob->tasks));
 }
 
 void blob_take (tasks_t *self, const Taskmq__Blob *named)
@@ -247,17 +243,13 @@ size_t blobs_count (const tasks_t *self)
 
 void blobs_load (tasks_t *self, const row_t *row)
 {
-    enum { NUMBER_BYTES = sizeof (uint64_t), BODY_BYTES = 2 * NUMBER_BYTES };
-    if (row->gone || buf_length (row->key) != HASH_BYTES || buf_length (row->body) != BODY_BYTES)
+    uint64_t bytes;
+    uint64_t tasks;
+    if (!blob_row_read (row, &bytes, &tasks) || tasks == 0)
         return;
-    const uint8_t *body = buf_bytes (row->body);
-    buf_t *bytes = buf_new (body, NUMBER_BYTES);
-    buf_t *tasks = buf_new (body + NUMBER_BYTES, NUMBER_BYTES);
-    blob_t *blob = blob_make (self, buf_bytes (row->key), row_number (bytes));
-    blob->tasks = row_number (tasks);
-    self->blobs.named += blob->tasks > 0;
-    buf_drop (bytes);
-    buf_drop (tasks);
+    blob_t *blob = blob_make (self, buf_bytes (row->key), bytes);
+    blob->tasks = tasks;
+    self->blobs.named++;
 }
 
 void blobs_init (tasks_t *self)

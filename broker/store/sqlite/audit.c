@@ -165,8 +165,15 @@ static void check_kind_row (check_t *self, sqlite3_stmt *row)
     if (row_sum_of_kind_row (kind, sqlite3_column_blob (row, 1),
                              (size_t) sqlite3_column_bytes (row, 1), sqlite3_column_blob (row, 2),
                              (size_t) sqlite3_column_bytes (row, 2),
-                             sqlite3_column_int64 (row, 4)) != sum_in (row, 3))
+                             sqlite3_column_int64 (row, 4)) != sum_in (row, 3)) {
         found (self, "damaged: a row of kind", kind);
+    } else if (self->report->row != NULL && kind == (int) self->report->row_kind) {
+        row_t told = row_make (self->report->row_kind, sqlite3_column_blob (row, 1),
+                               (size_t) sqlite3_column_bytes (row, 1), sqlite3_column_blob (row, 2),
+                               (size_t) sqlite3_column_bytes (row, 2));
+        self->report->row (self->report->context, &told);
+        row_drop (&told);
+    }
 }
 
 static void check_batch (check_t *self, sqlite3_stmt *row)
@@ -268,7 +275,11 @@ static bool is_there (const char *directory, const char *name)
 static store_code_t count_batch (void *context, batch_t *batch, store_error_t *error)
 {
     (void) error;
-    ((store_audit_t *) context)->batches++;
+    store_audit_t *report = context;
+    report->batches++;
+    for (size_t i = 0; report->row != NULL && i < batch->rows_count; i++)
+        if (batch->rows[i].kind == report->row_kind)
+            report->row (report->context, &batch->rows[i]);
     batch_free (batch);
     return STORE_OK;
 }
