@@ -45,8 +45,8 @@ struct indexer {
     search_walk_t walk;      /* looking through what is there */
     bool walking;
     pace_t pace;
-    uint64_t seen;       /* written batch before the last page */
-    uint64_t tombstones; /* … and how many there were when it was looked through */
+    uint64_t seen;     /* written batch before the last page */
+    uint64_t removals; /* … and how many there were when it was looked through */
     char setting_ns[TMQ_NAME_LENGTH_MAX + 1];
     char setting_queue[TMQ_NAME_LENGTH_MAX + 1]; /* that was asked about last, in this page */
     bool setting_off;
@@ -134,6 +134,7 @@ static void read_failed (indexer_t *self, const read_t *read, store_error_t *err
 
 /* Opening. */
 
+/* anew: somebody asked for a new one, and is told once more if it cannot be made. */
 static void open_index (indexer_t *self, bool anew)
 {
     store_error_t error = {STORE_OK, ""};
@@ -149,7 +150,8 @@ static void open_index (indexer_t *self, bool anew)
     self->walking = false;
     pthread_mutex_lock (&self->lock);
     self->epoch++;
-    self->broken = self->failing = false;
+    self->broken = false;
+    self->failing = self->failing && !anew;
     self->look_through = true;
     self->shown = self->place;
     pthread_mutex_unlock (&self->lock);
@@ -425,6 +427,7 @@ static store_code_t drop_gone (indexer_t *self, const read_t *read, store_error_
 
 static store_code_t look_through (indexer_t *self, store_error_t *error)
 {
+    int64_t place = self->walk.place;
     store_code_t code = search_writer_walk (self->writer, &self->walk, error);
     if (code != STORE_OK)
         return code;
@@ -434,26 +437,30 @@ static store_code_t look_through (indexer_t *self, store_error_t *error)
                    .numbers_count = self->walk.count};
     if (self->walk.count > 0 && store_reader_run (self->reader, &read) != STORE_OK) {
         read_failed (self, &read, error);
+        self->walk.place = place;
         return error->code;
     }
     code = drop_gone (self, &read, error);
     read_clear (&read);
+    if (code != STORE_OK) {
+        self->walk.place = place; /* nothing of it was dropped */
+        return code;
+    }
     self->walking = self->walk.count > 0;
     if (!self->walking)
         self->walk = (search_walk_t){0};
     return code;
 }
 
-/* Removals leave tombstones: their number says that there were some. */
 static bool look_is_due (indexer_t *self)
 {
     store_stats_t stats;
     store_stats (self->options.store, &stats);
     pthread_mutex_lock (&self->lock);
-    bool due = self->look_through || stats.tombstones != self->tombstones;
+    bool due = self->look_through || stats.removals != self->removals;
     self->look_through = false;
     pthread_mutex_unlock (&self->lock);
-    self->tombstones = stats.tombstones;
+    self->removals = stats.removals;
     return due;
 }
 

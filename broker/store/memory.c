@@ -222,6 +222,7 @@ static void apply_removal (memory_store_t *self, const removal_t *removal)
     entry->removal.queue = memory_text (removal->queue);
     self->stats.tasks--;
     self->stats.tombstones++;
+    self->stats.removals++;
 }
 
 static void apply_block (memory_store_t *self, const event_block_t *block)

@@ -196,6 +196,7 @@ void store_forgotten (store_t *self, forgotten_t *out);
 typedef struct store_stats {
     uint64_t tasks; /* rows */
     uint64_t tombstones;
+    uint64_t removals; /* of tasks, written since the start or a little more; only ever grows */
     uint64_t database_bytes;
     uint64_t wal_bytes;
     uint64_t journal_bytes;

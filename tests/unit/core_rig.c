@@ -273,7 +273,11 @@ static bool run_read (rig_t *self)
     case READ_HISTORY: read_history (self, read); break;
     case READ_ROWS: row_list_page (&self->kind_rows, read); break;
     case READ_ATTEMPTS: read_attempts (self, read); break;
-    case READ_LASTING: read_lasting (self, read); break;
+    case READ_LASTING:
+        read->error = self->damaged; /* the store says why; here it counts that there is one */
+        if (!self->damaged)
+            read_lasting (self, read);
+        break;
     case READ_SEARCH: break; /* the test fills it in, or nothing is found */
     case READ_SINCE: read->seq = (uint64_t) read->since_ms; break; /* as the test wants it */
     default: fail_msg ("a read that the rig does not know");

@@ -337,6 +337,21 @@ static void many_pages_are_gone_through (void **state)
     assert_int_equal (clean_now (rig)->removed, 0);
 }
 
+/* Nobody is told that all was looked at when it was not; the next pass tries again. */
+static void a_pass_that_could_not_read_says_so (void **state)
+{
+    const ProtobufCBinaryData none = {0};
+    rig_t *rig = *state;
+    end_lasting (rig, 1, 4, "q");
+    rule (rig, "q", &(retention_t){.max_count = 3, .min_keep = 1});
+    rig_settle (rig);
+    rig->damaged = true;
+    uint64_t pass = page_of (rig, clean (rig, 0, false, none, 0, 0))->pass;
+    assert_int_equal (rig_code (rig, 0, clean (rig, 0, false, none, 0, pass)), TMQ_INTERNAL);
+    rig->damaged = false;
+    assert_int_equal (clean_now (rig)->removed, 1);
+}
+
 static void only_an_operator_cleans_up (void **state)
 {
     static const char *const roles[] = {"client(default)", "worker(default)", "admin(default)",
@@ -370,6 +385,7 @@ int main (void)
         TEST (a_whole_that_goes_leaves_its_parts),
         TEST (a_rule_that_contradicts_itself_is_refused),
         TEST (many_pages_are_gone_through),
+        TEST (a_pass_that_could_not_read_says_so),
         TEST (only_an_operator_cleans_up),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

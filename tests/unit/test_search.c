@@ -250,6 +250,28 @@ static void what_is_removed_leaves_the_index (void **state)
     assert_int_equal (found (self, "other", "stays"), 1);
 }
 
+/* As many tombstones are forgotten as there are new ones: their number says nothing. */
+static void what_is_removed_leaves_the_index_beside_full_tombstones (void **state)
+{
+    stage_t *self = *state;
+    stop (self);
+    fixture_close (self->f);
+    self->f->options.tombstones_max = 1;
+    fixture_open (self->f);
+    start (self);
+    for (int64_t number = 1; number <= 5; number++) {
+        record_t record = put (self, number, "default", "gone soon");
+        assert_int_equal (found (self, "default", "gone"), 1);
+        batch_t *batch = fixture_batch (self->f);
+        batch_add_removal (batch, &record, TMQ_PURGED, 5);
+        fixture_commit (self->f, batch);
+        WAIT_FOR (documents (self) == 0, TIMING_PATIENCE_MS);
+    }
+    store_stats_t stats;
+    store_stats (self->f->store, &stats);
+    assert_int_equal (stats.removals, 5); /* what the index goes by */
+}
+
 static void set_search (stage_t *self, bool off)
 {
     row_key_t key = ROW_KEY_INIT;
@@ -790,6 +812,8 @@ int main (void)
         ON_BOTH (words_are_found_in_every_text),
         ON_BOTH (what_changes_is_found_anew),
         ON_BOTH (what_is_removed_leaves_the_index),
+        ON_WITH (what_is_removed_leaves_the_index_beside_full_tombstones, setup, teardown,
+                 "sqlite"),
         ON_BOTH (a_queue_may_be_left_out),
         ON_BOTH (pages_join_into_the_whole),
         ON_BOTH (a_page_looks_at_so_many_only),

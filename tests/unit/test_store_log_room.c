@@ -129,8 +129,8 @@ static void held_begin (world_t *w, bool direct, int commits)
 {
     pthread_condattr_t attributes;
     world_init (w, 1);
-    held = (struct held_disk){
-        .world = w, .write = w->disk.device.write, .sync = w->disk.device.sync};
+    held =
+        (struct held_disk){.world = w, .write = w->disk.device.write, .sync = w->disk.device.sync};
     pthread_mutex_init (&held.lock, NULL);
     pthread_condattr_init (&attributes);
     pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);

@@ -44,6 +44,9 @@ enum {
     ITEM_STATUS
 };
 
+static const char STOPPED_EARLY[] = "a task could not be read: older ones were not looked at; the "
+                                    "broker's log and taskmqd --check tell more";
+
 /* Judging. */
 
 /* What stays in a queue that has a rule. */
@@ -214,6 +217,7 @@ static void begin (requests_t *self, space_t *space)
     cleanup->begun = true;
     cleanup->before_number = 0;
     space->cleanup.looked = space->cleanup.removed = space->cleanup.removed_bytes = 0;
+    space->cleanup.failed = false;
 }
 
 static void end (requests_t *self, space_t *space)
@@ -290,6 +294,7 @@ void cleanup_page (requests_t *self, read_job_t *job)
         if (sentence.policy != TMQ_POLICY_NONE)
             remove_one (self, space, record, &sentence);
     }
+    space->cleanup.failed = read->error != 0;
     if (!read->more || read->error != 0)
         end (self, space);
 }
@@ -393,6 +398,10 @@ static void answer_pass (call_t *call, uint64_t pass)
 {
     const space_t *space = call->link->space;
     requests_t *self = call->requests;
+    if (space->cleanup.failed && space->cleanup.done >= pass) {
+        reply_code (call, TMQ_INTERNAL, STOPPED_EARLY);
+        return;
+    }
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_CLEANUP_PAGE);

@@ -37,7 +37,6 @@ typedef struct entries {
     struct puts *removed; /* request ids of the newest removals; NULL: none */
 } entries_t;
 
-/* A namespace. */
 /* Passes of retention (requests/cleanup.c). */
 typedef struct cleanup_report {
     uint64_t wanted; /* so many shall be done, … */
@@ -45,8 +44,10 @@ typedef struct cleanup_report {
     uint64_t looked; /* tasks of the newest that has begun … */
     uint64_t removed;
     uint64_t removed_bytes;
+    bool failed; /* its tasks could not be read to the end */
 } cleanup_report_t;
 
+/* A namespace. */
 struct space {
     event_log_t log;
     uint32_t hash; /* of its name alone, in other keys too: the same when it comes back */

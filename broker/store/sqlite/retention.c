@@ -55,6 +55,11 @@ void retention_close (retention_t *self)
     sql_finalize (self->statements, RETENTION_STATEMENTS);
 }
 
+void retention_begin_anew (retention_t *self)
+{
+    self->looked_pos = 0;
+}
+
 static store_code_t read_oldest (retention_t *self, block_t blocks[RETENTION_SLICE], size_t *count,
                                  store_error_t *error)
 {

@@ -37,6 +37,8 @@ typedef struct retention_totals {
     uint64_t tombstones;
 } retention_totals_t;
 
+/* To be called when the transaction of a slice was rolled back: what it looked at still stands. */
+void retention_begin_anew (retention_t *self);
 store_code_t retention_open (retention_t *self, sqlite3 *db, store_error_t *error);
 void retention_close (retention_t *self); /* before the connection; accepts an all-zero object */
 /* Forgets one slice; a namespace of which nothing is left but its newest, old events goes with

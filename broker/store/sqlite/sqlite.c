@@ -315,6 +315,7 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
     *out = (store_stats_t){
         .tasks = self->tasks,
         .tombstones = self->tombstones,
+        .removals = self->removals,
         .commits = self->commits,
         .commit_us = self->commit_us,
         .dirty_tasks = dirty_tasks (&self->pending) + dirty_tasks (&self->writing),

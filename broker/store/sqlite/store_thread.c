@@ -137,6 +137,7 @@ static void publish_written (sqlite_store_t *self)
     self->writing = (dirty_t){0};
     self->tasks = tables_meta (self->tables)->tasks;
     self->tombstones = tables_meta (self->tables)->tombstones;
+    self->removals = tables_removals (self->tables);
     journal_written (self->journal, batch);
     pthread_mutex_unlock (&self->lock);
     follow_put (&self->followed, &done);

@@ -58,6 +58,7 @@ typedef struct sqlite_store {
     uint64_t commit_us;
     uint64_t tasks; /* as written */
     uint64_t tombstones;
+    uint64_t removals;
     forgotten_t forgotten; /* not told yet */
     size_t forgotten_capacity;
 

@@ -124,6 +124,7 @@ struct tables {
     size_t left_capacity;
     number_map_t left_ids;
     bytes_t rest; /* of the row being written */
+    uint64_t removals;
     forgotten_t forgotten;
     tables_meta_t stored; /* as committed */
     tables_meta_t meta;   /* with the changes of the open transaction */
@@ -258,6 +259,11 @@ store_code_t tables_newest_id (tables_t *self, tmq_id_t *out, store_error_t *err
     return code;
 }
 
+uint64_t tables_removals (const tables_t *self)
+{
+    return self->removals;
+}
+
 const tables_meta_t *tables_meta (const tables_t *self)
 {
     return &self->stored;
@@ -315,6 +321,7 @@ static store_code_t forget_names (tables_t *self, store_error_t *error)
 static store_code_t write_removal (tables_t *self, const removal_t *removal, store_error_t *error)
 {
     store_code_t code = delete_task (self, removal->number, error);
+    self->removals++;
     if (code != STORE_OK)
         return code;
     if (removal->number > self->meta.last_number)
@@ -699,6 +706,7 @@ void tables_rollback (tables_t *self)
 {
     sql_rollback (self->db);
     names_forget (&self->names);
+    retention_begin_anew (&self->retention);
 }
 
 store_code_t tables_quick_check (tables_t *self, store_error_t *error)

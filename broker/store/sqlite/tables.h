@@ -35,6 +35,8 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
 /* Closes without writing. Accepts NULL. */
 void tables_free (tables_t **self);
 const tables_meta_t *tables_meta (const tables_t *self);
+/* Removals written since it was opened; one whose transaction failed counts each time. */
+uint64_t tables_removals (const tables_t *self);
 /* The newest id, by the time that it begins with, of a task or a tombstone; zero for none. */
 store_code_t tables_newest_id (tables_t *self, tmq_id_t *out, store_error_t *error);
 
