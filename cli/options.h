@@ -275,13 +275,18 @@ static const option_spec_t set_options[] = {
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
     END_OF_OPTIONS};
 
+#define SEARCH_OPTION                                                                              \
+    {                                                                                              \
+        OPT_SEARCH, "search", 0, KIND_TEXT, 0, 0, "TEXT",                                          \
+            "with these words: \"a phrase\", begin*, NOT word, one OR other"                       \
+    }
+
 static const option_spec_t list_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
     AGENT_OPTION,
     TOUCHED_OPTION ("file"),
-    {OPT_SEARCH, "search", 0, KIND_TEXT, 0, 0, "TEXT",
-     "with these words: \"a phrase\", begin*, NOT word, one OR other"},
+    SEARCH_OPTION,
     {OPT_RANK, "rank", 0, KIND_FLAG, 0, 0, NULL, "the best finds first, not the newest tasks"},
     {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "at most N tasks; default 50"},
     {OPT_CURSOR, "cursor", 0, KIND_TEXT, 0, TMQ_CURSOR_BYTES_MAX, "CURSOR",
@@ -306,8 +311,9 @@ static const option_spec_t export_options[] = {
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
-static const option_spec_t count_options[] = {FILTER_OPTIONS, CREATED_OPTIONS, AGENT_OPTION,
-                                              TOUCHED_OPTION ("file"), END_OF_OPTIONS};
+static const option_spec_t count_options[] = {FILTER_OPTIONS, CREATED_OPTIONS,
+                                              AGENT_OPTION,   TOUCHED_OPTION ("file"),
+                                              SEARCH_OPTION,  END_OF_OPTIONS};
 
 static const option_spec_t logs_options[] = {
     {OPT_FOLLOW, "follow", 'f', KIND_FLAG, 0, 0, NULL, "go on until the task has ended"},

@@ -335,6 +335,9 @@ bool check_search (check_t *check, const Taskmq__Request *request)
     const Taskmq__Search *search = request->search;
     if (search->text[0] == '\0')
         return check_refuse (check, TMQ_INVALID, "text: must not be empty");
+    if (search->count && (search->cursor.len > 0 || search->limit > 0 || search->ranked))
+        return check_refuse (check, TMQ_INVALID,
+                             "count: takes no cursor, no limit, and nothing ranked");
     return check_text (check, "text", search->text, TMQ_SEARCH_BYTES_MAX) &&
            check_range (check, "limit", search->limit, 0, TMQ_LIST_LIMIT_MAX) &&
            check_stored_filter (check, search->filter);

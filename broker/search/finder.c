@@ -63,13 +63,20 @@ static bool may_read (read_t *read, const record_t *record)
 static bool is_full (const hunt_t *self)
 {
     const read_t *read = self->read;
+    if (read->search->counting)
+        return false;
     return read->records_count >= read->limit ||
            (read->bytes_max > 0 && self->bytes >= read->bytes_max);
 }
 
-static void take (hunt_t *self, record_t *record, const search_hit_t *hit)
+/* True: the record is the page's now. */
+static bool take (hunt_t *self, record_t *record, const search_hit_t *hit)
 {
     read_t *read = self->read;
+    if (read->search->counting) {
+        read->count++;
+        return false;
+    }
     self->found = memory_grow (self->found, &self->found_capacity, read->records_count,
                                sizeof (search_hit_t));
     self->found[read->records_count] = *hit;
@@ -77,6 +84,7 @@ static void take (hunt_t *self, record_t *record, const search_hit_t *hit)
                                  sizeof (record_t *));
     read->records[read->records_count++] = record;
     self->bytes += record_wire_bytes (record);
+    return true;
 }
 
 /* Those of the hits that match the filter, until the page is full. *taken: so many hits were looked
@@ -96,10 +104,9 @@ static store_code_t pick (hunt_t *self, size_t *taken, store_error_t *error)
     for (size_t i = 0, at = 0; i < self->hits_count && !is_full (self); i++, ++*taken) {
         if (at == picked.records_count || picked.records[at]->number != numbers[i])
             continue;
-        if (may_read (self->read, picked.records[at])) {
-            take (self, picked.records[at], &self->hits[i]);
+        if (may_read (self->read, picked.records[at]) &&
+            take (self, picked.records[at], &self->hits[i]))
             picked.records[at] = NULL;
-        }
         at++;
     }
     read_clear (&picked);
@@ -192,8 +199,8 @@ static store_code_t look_up (hunt_t *self, record_t **record, store_error_t *err
     search_reader_end (self->finder->index);
     if (code != STORE_OK || step != SEARCH_STEP_FOUND || !may_read (read, *record))
         return code;
-    take (self, *record, &hit);
-    *record = NULL;
+    if (take (self, *record, &hit))
+        *record = NULL;
     return STORE_OK;
 }
 
@@ -346,9 +353,11 @@ static store_code_t run (finder_t *self, read_t *read, store_error_t *error)
 static void answer (finder_t *self, read_t *read)
 {
     store_error_t error = {STORE_OK, ""};
+    bool was_behind = read->search->behind; /* in an earlier piece of a count */
     if (atomic_load (&read->cancelled))
         return;
     indexer_wait (self->indexer, read->since_ms, read->search);
+    read->search->behind |= was_behind;
     if (run (self, read, &error) == STORE_OK)
         return;
     read_clear (read);
@@ -370,7 +379,8 @@ static void *finder_run (void *context)
 
 void finder_submit (finder_t *self, read_t *read)
 {
-    read->since_ms = clock_ms (CLOCK_MONOTONIC) + FINDER_WAIT_MS;
+    bool goes_on = read->search->counting && read->before_number > 0; /* it has waited */
+    read->since_ms = clock_ms (CLOCK_MONOTONIC) + (goes_on ? 0 : FINDER_WAIT_MS);
     handover_submit (self->handover, read);
 }
 

@@ -126,14 +126,17 @@ int run_list (app_t *app)
 int run_count (app_t *app)
 {
     task_filter_t filter;
-    uint64_t count;
+    uint64_t count = 0;
     tmq_error_t error = {0};
     int code = app_resolve_options (app);
     if (code || (code = filter_from_args (&filter, app, true)) || (code = app_connect (app)))
         return code;
-    error.code = tmq_count (&count, app->client, &filter.filter, app->timeout_ms, &error);
-    if (error.code != TMQ_OK)
-        return library_error (app, &error, NULL);
+    if (args_has (&app->args, OPT_SEARCH))
+        code = search_count (app, &filter.filter, &count);
+    else if (tmq_count (&count, app->client, &filter.filter, app->timeout_ms, &error) != TMQ_OK)
+        code = library_error (app, &error, NULL);
+    if (code)
+        return code;
     printf (app_wants_json (app) ? "{\"count\":%" PRIu64 "}\n" : "%" PRIu64 "\n", count);
     return EXIT_OK;
 }

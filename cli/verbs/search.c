@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* taskctl list --search and search reindex. */
+/* taskctl list --search, count --search, and search reindex. */
 #include <inttypes.h>
 
 #include "base/exit.h"
@@ -71,6 +71,24 @@ int search_list (app_t *app, const tmq_list_query_t *query, uint64_t wanted)
     if (!code && items.count == 0 && !app_wants_json (app) && app->format != FORMAT_ID)
         note (app, "nothing was found");
     return code;
+}
+
+int search_count (app_t *app, const tmq_filter_t *filter, uint64_t *out)
+{
+    tmq_found_list_t *found;
+    tmq_search_t search;
+    tmq_error_t error = {0};
+    tmq_search_init (&search);
+    search.text = args_text (&app->args, OPT_SEARCH);
+    search.filter = *filter;
+    search.count = true;
+    error.code = tmq_search (&found, app->client, &search, app->timeout_ms, &error);
+    if (error.code != TMQ_OK)
+        return library_error (app, &error, NULL);
+    *out = found->count;
+    found_note (app, found);
+    tmq_found_list_free (found);
+    return EXIT_OK;
 }
 
 static int search_reindex (app_t *app)

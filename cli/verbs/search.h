@@ -10,5 +10,7 @@
 
 /* list with --search: the tasks that have the words. */
 int search_list (app_t *app, const tmq_list_query_t *query, uint64_t wanted);
+/* count with --search: how many there are. 0, or an exit code. */
+int search_count (app_t *app, const tmq_filter_t *filter, uint64_t *out);
 
 #endif

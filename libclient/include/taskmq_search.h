@@ -26,6 +26,7 @@ typedef struct tmq_search_query {
     const char *cursor;  /* of the page before, with the same text and filter; NULL: the newest */
     uint32_t limit;      /* 0: 50, at most 1,000 */
     bool ranked; /* the best first, of the 20,000 newest texts: one page, without a cursor */
+    bool count;  /* how many there are, and none of them; without cursor, limit and ranked */
 } tmq_search_t;
 TMQ_API void tmq_search_init (tmq_search_t *search, size_t size);
 #define tmq_search_init(search) tmq_search_init ((search), sizeof *(search))
@@ -54,6 +55,7 @@ struct tmq_found_page {
     uint64_t built;      /* … tasks up to this number are in, … */
     uint64_t last;       /* … of so many */
     const char *stalled; /* why it does not go on (a full disk); empty: it does */
+    uint64_t count;      /* if that was asked for */
 };
 typedef struct tmq_found_page tmq_found_list_t;
 /* Accepts NULL. */

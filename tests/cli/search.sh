@@ -36,6 +36,24 @@ finds 0 --search 'connection' --session b
 finds 1 --search 'connection' --label kind=net --status queued --since 1h
 finds 0 --search 'connection' --until 1h
 
+# count takes the same.
+counts ()
+{
+    number=$1
+    shift
+    run 0 taskctl count "$@"
+    out "$number"
+}
+counts 3 --search 'connection OR disk'
+counts 1 --search 'disk NOT fine'
+counts 1 scan --search 'disk' --status queued --since 1h
+counts 0 --search 'connection' --session b
+counts 0 --search absent
+run 0 taskctl -o json count --search 'dis*'
+out '{"count":2}'
+run 2 taskctl count --search ''
+run 2 taskctl count --search 'NOT disk'
+
 # On a pipe an excerpt is plain, one line; the newest comes first.
 run 0 taskctl list --search 'connection reset'
 out_has "^$first  queued  scan  "

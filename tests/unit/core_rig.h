@@ -226,6 +226,7 @@ uint64_t rig_unsubscribe (rig_t *self, size_t peer, uint64_t subscription);
 uint64_t rig_credit (rig_t *self, size_t peer, uint64_t subscription, uint64_t upto);
 uint64_t rig_list (rig_t *self, size_t peer, Taskmq__Filter *filter, ProtobufCBinaryData cursor,
                    uint32_t limit);
+uint64_t rig_search_count (rig_t *self, size_t peer, const char *text);
 uint64_t rig_count (rig_t *self, size_t peer);
 uint64_t rig_resolve (rig_t *self, size_t peer, const char *suffix);
 uint64_t rig_history (rig_t *self, size_t peer, unsigned n);

@@ -554,6 +554,16 @@ uint64_t rig_search (rig_t *self, size_t peer, const char *text, ProtobufCBinary
     return rig_send (self, peer, &request, NULL, 0);
 }
 
+uint64_t rig_search_count (rig_t *self, size_t peer, const char *text)
+{
+    Taskmq__Search search = TASKMQ__SEARCH__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SEARCH);
+    search.text = (char *) (uintptr_t) text;
+    search.count = true;
+    request.search = &search;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
 uint64_t rig_count (rig_t *self, size_t peer)
 {
     Taskmq__Count count = TASKMQ__COUNT__INIT;

@@ -77,6 +77,35 @@ static void what_was_found_is_told_with_its_hits (void **state)
     engine_read_done (rig->engine, read, rig->now);
 }
 
+static read_t *next_piece (rig_t *rig, int64_t before, uint64_t found, bool more)
+{
+    read_t *read = engine_read_next (rig->engine);
+    assert_non_null (read);
+    assert_true (read->search->counting);
+    assert_int_equal (read->before_number, before);
+    read->count += found;
+    read->more = more;
+    read->next_number = more ? 3 : 0;
+    return read;
+}
+
+/* A count goes on by itself, piece by piece, behind the searches of others. */
+static void finds_are_counted (void **state)
+{
+    rig_t *rig = *state;
+    uint64_t request = rig_search_count (rig, 0, "word");
+    read_t *read = next_piece (rig, 0, 4, true);
+    engine_read_done (rig->engine, read, rig->now);
+    read = next_piece (rig, 3, 1, false);
+    engine_read_done (rig->engine, read, rig->now);
+    rig_settle (rig);
+    const Taskmq__FoundPage *page = rig_reply (rig, 0, request)->reply->found_page;
+    assert_int_equal (page->count, 5);
+    assert_int_equal (page->n_found, 0);
+    assert_int_equal (page->next.len, 0);
+    assert_null (engine_read_next (rig->engine));
+}
+
 static void what_cannot_be_looked_for_is_told (void **state)
 {
     rig_t *rig = *state;
@@ -139,6 +168,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (what_was_found_is_told_with_its_hits),
+        TEST (finds_are_counted),
         TEST (what_cannot_be_looked_for_is_told),
         TEST (searches_wait_apart_and_few_at_once),
         TEST (a_broken_index_is_an_error_of_the_search_alone),

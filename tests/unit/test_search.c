@@ -361,6 +361,35 @@ static void a_page_looks_at_so_many_only (void **state)
     assert_true (pages >= TASKS / LOOKS && pages <= TASKS / LOOKS + 2);
 }
 
+/* In pieces, each of which looks at so many texts. */
+static void finds_are_counted (void **state)
+{
+    stage_t *self = *state;
+    enum { TASKS = 300, LOOKS = 40 };
+    for (int64_t i = 1; i <= TASKS; i++)
+        put (self, i, "default", i % 3 == 0 ? "common third" : "common");
+    static const char *const texts[] = {"third", "com* NOT third"};
+    static const uint64_t counts[] = {TASKS / 3, TASKS - TASKS / 3};
+    for (size_t i = 0; i < 2; i++) {
+        read_t read = search ("default", texts[i], 0, 10, false);
+        read.search->counting = true;
+        read.vain_max = LOOKS;
+        size_t pieces = 0;
+        do {
+            read.before_number = read.next_number;
+            read.next_number = 0;
+            read.more = false;
+            run (self, &read);
+            assert_int_equal (read.error, 0);
+            assert_int_equal (read.records_count, 0);
+            assert_true (!read.more || read.next_number > 0);
+        } while (read.more && ++pieces < TASKS);
+        assert_int_equal (read.count, counts[i]);
+        assert_true (pieces >= TASKS / 3 / LOOKS);
+        done (&read);
+    }
+}
+
 static void the_best_comes_first_by_choice (void **state)
 {
     stage_t *self = *state;
@@ -817,6 +846,7 @@ int main (void)
         ON_BOTH (a_queue_may_be_left_out),
         ON_BOTH (pages_join_into_the_whole),
         ON_BOTH (a_page_looks_at_so_many_only),
+        ON_BOTH (finds_are_counted),
         ON_BOTH (the_best_comes_first_by_choice),
         ON_BOTH (turns_are_found_with_their_place),
         ON_BOTH (what_is_no_text_is_not_looked_at),

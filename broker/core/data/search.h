@@ -48,7 +48,8 @@ typedef struct search_found {
 /* What is asked beside a filter, and what is answered beside records. */
 typedef struct search {
     search_query_t query;
-    bool ranked; /* the best first, not the newest */
+    bool ranked;   /* the best first, not the newest */
+    bool counting; /* how many there are, in read_t.count, and no records */
     /* answers */
     search_found_t *found; /* as many as there are records */
     size_t count;

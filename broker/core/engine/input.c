@@ -566,11 +566,18 @@ void engine_forgotten (engine_t *self, const forgotten_t *forgotten)
     }
 }
 
+/* A count is made in pieces, and answered when it is whole. */
+static bool goes_on (const read_t *read)
+{
+    bool counts = read->kind == READ_COUNT || (read->kind == READ_SEARCH && read->search->counting);
+    return counts && read->more && read->error == 0;
+}
+
 void engine_read_done (engine_t *self, read_t *read, now_t now)
 {
     input_begin (self, now);
     read_job_t *job = (read_job_t *) (void *) read;
-    if (read->kind == READ_COUNT && read->more && read->error == 0 && job->link != NULL) {
+    if (goes_on (read) && job->link != NULL) {
         job_again (&self->reads, job);
         return;
     }

@@ -147,19 +147,19 @@ read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_k
     return job;
 }
 
-void job_again (reads_t *self, read_job_t *job)
-{
-    list_unlink (&job->node);
-    job->given = false;
-    self->given--;
-    job->read.before_number = job->read.next_number;
-    line_up (self, job);
-}
-
 /* Searches wait for an index, on a thread of its own: they keep no reader from others. */
 static bool takes_reader (const read_job_t *job)
 {
     return job->read.kind != READ_SEARCH;
+}
+
+void job_again (reads_t *self, read_job_t *job)
+{
+    list_unlink (&job->node);
+    job->given = false;
+    self->given -= takes_reader (job);
+    job->read.before_number = job->read.next_number;
+    line_up (self, job);
 }
 
 /* Nobody waits for it any more. */

@@ -17,7 +17,7 @@
 
 /* Numbers of fields in taskmq.proto. */
 enum { PAGE_FOUND = 1, PAGE_NEXT, PAGE_BEHIND, PAGE_LAG, PAGE_BUILDING, PAGE_BUILT, PAGE_TASKS };
-enum { PAGE_STALLED = PAGE_TASKS + 1 };
+enum { PAGE_STALLED = PAGE_TASKS + 1, PAGE_COUNT };
 enum { FOUND_TASK = 1, FOUND_TURN, FOUND_EXCERPT, FOUND_HITS };
 enum { LINK_SEARCHES_MAX = 4, SEARCH_RETRY_MS = 200 };
 
@@ -77,6 +77,7 @@ void on_search (call_t *call)
     job->read.filter.ns = job->ns;
     set_scope (job, &call->link->access);
     search->ranked = request->ranked;
+    search->counting = request->count;
     job->read.search = search;
     job->read.before_number = before;
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
@@ -157,6 +158,7 @@ void search_answer (requests_t *self, read_job_t *job)
         below = read->records[i - 1]->number;
     else if (read->more)
         below = read->next_number;
+    bytes_append_uint (out, PAGE_COUNT, read->count);
     if (below > 0 && !read->search->ranked) {
         list_cursor_t next = cursor_make (below, job->filter->digest);
         bytes_append_blob (out, PAGE_NEXT, &next, sizeof (next));

@@ -583,6 +583,7 @@ int core_request_search (core_request_t **out, const tmq_search_t *in, tmq_error
     bytes_append_blob (&request->fields, 3, cursor, cursor_length);
     bytes_append_uint (&request->fields, 4, in->limit);
     bytes_append_uint (&request->fields, 5, in->ranked);
+    bytes_append_uint (&request->fields, 6, in->count);
     bytes_close (&request->fields, mark);
     return core_request_finish (out, request, error);
 }

@@ -75,6 +75,7 @@ tmq_found_list_t *core_found_list_record (const Taskmq__FoundPage *page)
     out->building = page->building;
     out->built = page->built;
     out->last = page->tasks;
+    out->count = page->count;
     out->stalled = tail_text (&tail, page->stalled);
     return out;
 }
