@@ -20,4 +20,9 @@ typedef enum trust {
  * hand the owner does not matter. */
 trust_t trust_directory (const struct stat *status, bool named);
 
+/* The nearest .taskmq from the working directory upward, to be freed, or NULL. One that anybody may
+ * have planted is passed over; the first of them is told in ignored. */
+enum { TRUST_REASON_SIZE = 160 };
+char *trust_nearest (char ignored[TRUST_REASON_SIZE]);
+
 #endif

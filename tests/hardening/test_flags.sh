@@ -45,6 +45,7 @@ hardened ()
 
 hardened "$TASKMQ_BIN/taskmqd"
 hardened "$TASKMQ_BIN/taskctl"
+hardened "$TASKMQ_BIN/taskmq-gateway"
 hardened "$library"
 
 # What hardening-check says of the same files, where it is installed.

@@ -21,7 +21,7 @@ fail ()
     exit 1
 }
 
-for component in libtaskmq0 libtaskmq-dev client broker; do
+for component in libtaskmq0 libtaskmq-dev client broker gateway; do
     DESTDIR=$root cmake --install "$build" --component $component >"$scratch/log" || {
         cat "$scratch/log"
         exit 1
@@ -30,7 +30,7 @@ done
 for file in "include/taskmq.h" "include/taskmq_admin.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0" \
     "$libdir/libtaskmq.so" "$libdir/libtaskmq.a" "$libdir/pkgconfig/taskmq.pc" "bin/taskctl" \
     "share/bash-completion/completions/taskctl" "share/zsh/site-functions/_taskctl" \
-    "share/fish/vendor_completions.d/taskctl.fish" "bin/taskmqd" "lib/sysusers.d/taskmqd.conf"; do
+    "share/fish/vendor_completions.d/taskctl.fish" "bin/taskmqd" "bin/taskmq-gateway" "lib/sysusers.d/taskmqd.conf"; do
     [ -e "$root$prefix/$file" ] || fail "not installed: $file"
 done
 

@@ -8,7 +8,7 @@ build=$1
 version=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-made='bin/taskmqd bin/taskctl lib/libtaskmq.so.0'
+made='bin/taskmqd bin/taskctl bin/taskmq-gateway lib/libtaskmq.so.0'
 
 # needed FILE: the files of the libraries that it names.
 needed ()

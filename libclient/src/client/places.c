@@ -183,44 +183,6 @@ static char *absolute (const char *path)
     return out;
 }
 
-/* Why a .taskmq on the way was not taken. */
-static void ignore (char reason[160], const char *path, const struct stat *status, trust_t trust)
-{
-    if (trust == TRUST_FOREIGN)
-        snprintf (reason, 160,
-                  "ignored %s: it belongs to uid %ld, not to you; if you mean it say -e", path,
-                  (long) status->st_uid);
-    else
-        snprintf (reason, 160, "ignored %s: others may write in it; chmod go-w %s", path, path);
-}
-
-/* The nearest .taskmq from the working directory upward, or NULL. One that anybody may have planted
- * is passed over; the first of them is told in ignored. */
-static char *nearest (char ignored[160])
-{
-    static const char name[] = "/.taskmq";
-    struct stat status;
-    char here[PATH_MAX + sizeof name];
-    ignored[0] = '\0';
-    if (getcwd (here, PATH_MAX) == NULL)
-        return NULL;
-    for (size_t length = strcmp (here, "/") == 0 ? 0 : strlen (here);;) {
-        memcpy (here + length, name, sizeof name);
-        if (stat (here, &status) == 0 && S_ISDIR (status.st_mode)) {
-            const trust_t trust = trust_directory (&status, false);
-            if (trust == TRUST_GOOD)
-                return strdup (here);
-            if (ignored[0] == '\0')
-                ignore (ignored, here, &status, trust);
-        }
-        if (length == 0)
-            return NULL;
-        do
-            length--;
-        while (here[length] != '/');
-    }
-}
-
 /* The first that knows a place says where. */
 
 static int use_endpoints (places_t *out, const tmq_client_options_t *options, tmq_error_t *error)
@@ -306,8 +268,8 @@ static int nothing_found (const char *ignored, tmq_error_t *error)
 /* Nobody said anything: what is usual. */
 static int find_usual (places_t *out, tmq_error_t *error)
 {
-    char ignored[160], name[PROFILE_NAME_SIZE];
-    out->directory = nearest (ignored);
+    char ignored[TRUST_REASON_SIZE], name[PROFILE_NAME_SIZE];
+    out->directory = trust_nearest (ignored);
     if (out->directory != NULL) {
         snprintf (out->told_by, sizeof out->told_by, "%s", out->directory);
         return TMQ_OK;

@@ -1,0 +1,64 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Every limit and every time of the gateway: one table, from which come the keys of gateway.conf,
+ * their defaults and what --check prints. */
+#ifndef TASKMQ_GATEWAY_BASE_SETTINGS_H
+#define TASKMQ_GATEWAY_BASE_SETTINGS_H
+
+#include <stdint.h>
+
+typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_kind_t;
+
+/* NAME, key, kind, default, least, most, what it is. */
+#define SETTINGS_MAP(X)                                                                            \
+    X (CONNECTIONS_MAX, "connections_max", COUNT, 4096, 1, 100000, "connections at a time")        \
+    X (CONNECTION_REQUESTS_MAX, "connection_requests_max", COUNT, 10000, 1, 1000000000,            \
+       "requests of a connection, which is closed then")                                           \
+    X (PRINCIPAL_REQUESTS_MAX, "principal_requests_max", COUNT, 256, 1, 100000,                    \
+       "requests of a principal at a time")                                                        \
+    X (RATE, "rate", COUNT, 200, 1, 1000000, "requests of a principal in a second")                \
+    X (RATE_BURST, "rate_burst", COUNT, 400, 1, 1000000, "… and at once, after a pause")           \
+    X (FAILURES_MAX, "failures_max", COUNT, 10, 1, 1000000,                                        \
+       "wrong tokens from an address, before it is made to wait")                                  \
+    X (FAILURES_PAUSE, "failures_pause", MS, 5000, 1, 3600000, "how long it waits then")           \
+    X (HEAD_BYTES_MAX, "head_bytes_max", BYTES, 16384, 1024, 1048576, "the head of a request")     \
+    X (HEAD_FIELDS_MAX, "head_fields_max", COUNT, 100, 8, 1000, "its fields")                      \
+    X (TARGET_BYTES_MAX, "target_bytes_max", BYTES, 8192, 256, 1048576, "its target")              \
+    X (HEAD_TIMEOUT, "head_timeout", MS, 10000, 10, 3600000,                                       \
+       "a head is whole so long after its first byte")                                             \
+    X (BODY_TIMEOUT, "body_timeout", MS, 30000, 10, 3600000,                                       \
+       "a body is whole so long after its head")                                                   \
+    X (IDLE_TIMEOUT, "idle_timeout", MS, 75000, 10, 86400000,                                      \
+       "without a request a connection is closed")                                                 \
+    X (JSON_BYTES_MAX, "json_bytes_max", BYTES, 393216, 1024, 16777216, "a body of JSON")          \
+    X (RAW_BYTES_MAX, "raw_bytes_max", BYTES, 262144, 1, 262144, "a payload that is the body")     \
+    X (OUTPUT_TIMEOUT, "output_timeout", MS, 30000, 10, 3600000,                                   \
+       "without progress of what a client is sent it is closed")                                   \
+    X (MEMORY_BYTES_MAX, "memory_bytes_max", BYTES, 268435456, 1048576, 1099511627776,             \
+       "bodies and answers of all connections")                                                    \
+    X (REQUEST_TIMEOUT, "request_timeout", MS, 5000, 10, 3600000, "a request to the broker")       \
+    X (GRACE, "grace", MS, 2000, 0, 3600000,                                                       \
+       "a broker that is away is waited for; then requests fail at once")                          \
+    X (WAIT_MAX, "wait_max", MS, 60000, 10, 3600000, "a long poll")                                \
+    X (DRAIN_TIMEOUT, "drain_timeout", MS, 5000, 10, 3600000,                                      \
+       "after SIGTERM, for answers that are due")
+
+typedef enum setting {
+#define X(NAME, key, kind, value, least, most, text) SETTING_##NAME,
+    SETTINGS_MAP (X)
+#undef X
+} setting_t;
+enum {
+    SETTINGS_MAX = 0
+#define X(NAME, key, kind, value, least, most, text) +1
+    SETTINGS_MAP (X)
+#undef X
+};
+
+typedef struct settings {
+    uint64_t numbers[SETTINGS_MAX];
+} settings_t;
+
+#endif

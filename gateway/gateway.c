@@ -1,0 +1,251 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "gateway.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "auth/policy.h"
+#include "key_file.h"
+#include "net/server.h"
+#include "rest/door.h"
+
+enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
+
+typedef struct gateway {
+    config_t *config;
+    loop_t *loop;
+    service_t service;
+    exchange_handler_t handler;
+    server_t *server;
+    watch_t *term;
+    watch_t *interrupt;
+    watch_t *hang_up;
+    watch_t *drain;
+} gateway_t;
+
+static bool fail (const char *id, const char *message, const char *why)
+{
+    log_write (LOG_LEVEL_ERROR, id, message, LOG_FIELDS (LOG_TEXT ("error", why)));
+    return false;
+}
+
+/* Tokens. */
+
+/* Without a token nobody could do anything: the first start makes one, for who may read it. */
+static bool make_first_token (gateway_t *self)
+{
+    char token[TOKEN_SIZE + 1];
+    char error[TOKENS_ERROR_SIZE];
+    const config_t *config = self->config;
+    tokens_t *tokens = &self->service.tokens;
+    if (!tokens_add (tokens, token, "local", "operator", "default", 0, error))
+        return fail ("GATEWAY-TOKENS", "the first token could not be made", error);
+    strcat (token, "\n");
+    if (!tokens_write (tokens, config->tokens, error) ||
+        secret_file_write (config->token, token, strlen (token), true, error) != 0)
+        return fail ("GATEWAY-TOKENS", "the first token could not be written", error);
+    explicit_bzero (token, sizeof token);
+    log_write (LOG_LEVEL_INFO, "GATEWAY-FIRST-TOKEN", "a token was made, for who may read the file",
+               LOG_FIELDS (LOG_TEXT ("path", config->token)));
+    return true;
+}
+
+static bool begin_tokens (gateway_t *self)
+{
+    char error[TOKENS_ERROR_SIZE];
+    const config_t *config = self->config;
+    if (config->no_auth) {
+        static principal_t anybody = {.name = "anybody",
+                                      .roles = ROLE_OPERATOR,
+                                      .namespaces = {"default"},
+                                      .namespaces_count = 1,
+                                      .references = 1};
+        self->service.anybody = &anybody;
+        log_write (LOG_LEVEL_WARNING, "GATEWAY-NO-AUTH",
+                   "whoever reaches it may do everything: it was started with --insecure-no-auth",
+                   NULL);
+        return true;
+    }
+    if (!tokens_read (&self->service.tokens, config->tokens, error))
+        return fail ("GATEWAY-TOKENS", "the tokens could not be read", error);
+    return self->service.tokens.count > 0 || access (config->tokens, F_OK) == 0 ||
+           make_first_token (self);
+}
+
+/* Ways to the broker. */
+
+static bool add_link (gateway_t *self, const char *ns)
+{
+    service_t *service = &self->service;
+    const config_t *config = self->config;
+    tmq_client_options_t options;
+    tmq_error_t error;
+    if (service_link (service, ns) != NULL)
+        return true;
+    if (service->links_count == SERVICE_LINKS_MAX)
+        return fail ("GATEWAY-LINKS", "there are tokens for more namespaces than may be", ns);
+    tmq_client_options_init (&options);
+    options.endpoints = config->endpoints.list;
+    options.endpoints_count = config->endpoints.count;
+    if (config->endpoints.count == 0) {
+        options.endpoints = NULL;
+        options.directory = config->data;
+    }
+    link_t *link = link_new (self->loop, &service->settings, &options, ns, &error);
+    if (link == NULL)
+        return fail ("GATEWAY-LINKS", "there is no way to the broker", error.text);
+    service->links[service->links_count++] = link;
+    return true;
+}
+
+static bool add_links (gateway_t *self)
+{
+    const service_t *service = &self->service;
+    bool good = service->anybody == NULL || add_link (self, "default");
+    for (size_t i = 0; good && i < service->tokens.count; i++)
+        for (size_t j = 0; good && j < service->tokens.list[i]->namespaces_count; j++)
+            good = add_link (self, service->tokens.list[i]->namespaces[j]);
+    return good;
+}
+
+/* Signals. */
+
+static void reload (void *context)
+{
+    gateway_t *self = context;
+    service_t *service = &self->service;
+    char error[TOKENS_ERROR_SIZE];
+    tokens_t *fresh = service->anybody == NULL ? malloc (sizeof *fresh) : NULL;
+    if (fresh == NULL || !tokens_read (fresh, self->config->tokens, error)) {
+        if (fresh != NULL)
+            fail ("GATEWAY-TOKENS", "the tokens could not be read; those before stay", error);
+        free (fresh);
+        return;
+    }
+    tokens_inherit (fresh, &service->tokens);
+    tokens_clear (&service->tokens);
+    service->tokens = *fresh;
+    free (fresh);
+    add_links (self);
+    log_write (LOG_LEVEL_INFO, "GATEWAY-RELOADED", "the tokens were read again",
+               LOG_FIELDS (LOG_NUMBER ("tokens", service->tokens.count)));
+}
+
+static void stop (void *context)
+{
+    gateway_t *self = context;
+    loop_stop (self->loop);
+}
+
+static void drain (void *context)
+{
+    gateway_t *self = context;
+    log_write (LOG_LEVEL_INFO, "GATEWAY-STOPPING", "nothing more is accepted", NULL);
+    watch_after (self->drain, (int64_t) self->service.settings.numbers[SETTING_DRAIN_TIMEOUT]);
+    server_drain (self->server, stop, self);
+}
+
+static bool begin_watches (gateway_t *self)
+{
+    self->term = loop_signal (self->loop, SIGTERM, drain, self);
+    self->interrupt = loop_signal (self->loop, SIGINT, drain, self);
+    self->hang_up = loop_signal (self->loop, SIGHUP, reload, self);
+    self->drain = loop_timer (self->loop, stop, self);
+    return (self->term != NULL && self->interrupt != NULL && self->hang_up != NULL &&
+            self->drain != NULL) ||
+           fail ("GATEWAY-START", "signals cannot be watched", strerror (errno));
+}
+
+/* Start and stop. */
+
+/* As many connections as the settings allow, and the rest of the process. */
+static void raise_files (void)
+{
+    struct rlimit limit;
+    if (getrlimit (RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit (RLIMIT_NOFILE, &limit);
+    }
+}
+
+static bool begin_listening (gateway_t *self)
+{
+    char error[SERVER_ERROR_SIZE];
+    char reason[KEY_FILE_ERROR_SIZE];
+    char address[ADDRESS_SIZE];
+    bytes_t all = BYTES_INIT;
+    bool good = true;
+    const names_t *listen = &self->config->listen;
+    for (size_t i = 0; i < listen->count && good; i++) {
+        good = server_listen (self->server, listen->list[i], address, error) ||
+               fail ("GATEWAY-LISTEN", "it cannot listen", error);
+        if (!good)
+            break;
+        log_write (LOG_LEVEL_INFO, "GATEWAY-READY", "listens",
+                   LOG_FIELDS (LOG_TEXT ("address", address)));
+        bytes_append_text (&all, address);
+        bytes_append_byte (&all, '\n');
+    }
+    if (good && (all.failed || secret_file_write (self->config->endpoint, (const char *) all.data,
+                                                  all.length, true, reason) != 0))
+        good = fail ("GATEWAY-LISTEN", "where it listens cannot be told", reason);
+    bytes_free (&all);
+    return good;
+}
+
+static bool begin (gateway_t *self)
+{
+    const config_t *config = self->config;
+    self->service.settings = config->settings;
+    self->service.hosts = config->hosts;
+    self->service.origins = config->origins;
+    self->handler = door_handler (&self->service);
+    self->loop = loop_new ();
+    if (self->loop == NULL)
+        return fail ("GATEWAY-START", "there is no event loop", strerror (errno));
+    if (!begin_tokens (self) || !add_links (self) || !begin_watches (self))
+        return false;
+    self->server = server_new (self->loop, &self->service.settings, &self->handler);
+    return self->server != NULL ? begin_listening (self)
+                                : fail ("GATEWAY-START", "memory is exhausted", "");
+}
+
+static void end (gateway_t *self)
+{
+    server_free (&self->server);
+    watch_free (&self->term);
+    watch_free (&self->interrupt);
+    watch_free (&self->hang_up);
+    watch_free (&self->drain);
+    for (size_t i = 0; i < self->service.links_count; i++)
+        link_free (&self->service.links[i]);
+    tokens_clear (&self->service.tokens);
+    loop_free (&self->loop);
+    unlink (self->config->endpoint);
+}
+
+int gateway_run (config_t *config)
+{
+    gateway_t *self = calloc (1, sizeof *self);
+    if (self == NULL)
+        return EXIT_BAD;
+    self->config = config;
+    signal (SIGPIPE, SIG_IGN);
+    raise_files ();
+    const bool good = begin (self);
+    if (good)
+        loop_run (self->loop);
+    end (self);
+    if (good)
+        log_write (LOG_LEVEL_INFO, "GATEWAY-STOPPED", "stopped", NULL);
+    free (self);
+    return good ? EXIT_GOOD : EXIT_BAD;
+}

@@ -1,0 +1,59 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* An exchange: one request and its one response. What stands above sees this, and no socket.
+ *
+ * An exchange is made when a head is there. It ends with its response, or when the client leaves;
+ * then it does not exist any more: what was started for it must find it by its ticket. */
+#ifndef TASKMQ_GATEWAY_HTTP_EXCHANGE_H
+#define TASKMQ_GATEWAY_HTTP_EXCHANGE_H
+
+#include "http/codec.h"
+#include "http/response.h"
+#include "http/target.h"
+
+enum { EXCHANGE_ID_SIZE = 129, EXCHANGE_PEER_SIZE = 64 };
+
+typedef struct exchange exchange_t;
+struct principal;
+struct route;
+struct service;
+
+struct exchange {
+    const http_request_t *request;
+    char peer[EXCHANGE_PEER_SIZE]; /* where it comes from: an address, or "unix" */
+    uint64_t body_bytes_max;       /* set at the head: how much body is taken */
+    bytes_t body;                  /* whole when the request is */
+    int64_t began_us;              /* CLOCK_MONOTONIC */
+
+    /* Of those above. */
+    struct service *service;
+    char id[EXCHANGE_ID_SIZE]; /* of the request, in the answer and in log lines */
+    http_target_t target;
+    const struct route *route; /* NULL: none */
+    struct principal *principal;
+    struct link *link;
+    const char *parameters[2]; /* of the path */
+    void *state;               /* freed by state_free */
+    void (*state_free) (void *state);
+    uint64_t ticket; /* of what is under way for it; 0: nothing */
+
+    /* Answers, once, and ends the exchange. Clears response. */
+    void (*reply) (exchange_t *self, response_t *response);
+};
+
+/* Who answers. */
+typedef struct exchange_handler {
+    void *context;
+    /* The head is there. Answers at once, or sets body_bytes_max. */
+    void (*head) (void *context, exchange_t *exchange);
+    /* The request is whole: answers now or later. */
+    void (*whole) (void *context, exchange_t *exchange);
+    /* It ends: answered with a status, or (0) its client has left. Forgets what belongs to it. */
+    void (*end) (void *context, exchange_t *exchange, int status);
+    /* What the peer sent is no request, or there is no room for it: fills in response. */
+    void (*refuse) (void *context, response_t *response, int status, const char *reason);
+} exchange_handler_t;
+
+#endif

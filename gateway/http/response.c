@@ -1,0 +1,147 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "http/response.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct {
+    int status;
+    const char *text;
+} texts[] = {{100, "Continue"},
+             {200, "OK"},
+             {201, "Created"},
+             {202, "Accepted"},
+             {204, "No Content"},
+             {304, "Not Modified"},
+             {400, "Bad Request"},
+             {401, "Unauthorized"},
+             {403, "Forbidden"},
+             {404, "Not Found"},
+             {405, "Method Not Allowed"},
+             {406, "Not Acceptable"},
+             {408, "Request Timeout"},
+             {409, "Conflict"},
+             {410, "Gone"},
+             {413, "Content Too Large"},
+             {414, "URI Too Long"},
+             {415, "Unsupported Media Type"},
+             {417, "Expectation Failed"},
+             {422, "Unprocessable Content"},
+             {429, "Too Many Requests"},
+             {431, "Request Header Fields Too Large"},
+             {500, "Internal Server Error"},
+             {501, "Not Implemented"},
+             {503, "Service Unavailable"},
+             {504, "Gateway Timeout"},
+             {505, "HTTP Version Not Supported"},
+             {507, "Insufficient Storage"}};
+
+const char *http_status_text (int status)
+{
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].status == status)
+            return texts[i].text;
+    return "?";
+}
+
+void response_init (response_t *self, int status)
+{
+    *self = (response_t){status, BYTES_INIT, BYTES_INIT};
+}
+
+void response_clear (response_t *self)
+{
+    bytes_free (&self->fields);
+    bytes_free (&self->body);
+}
+
+void response_field (response_t *self, const char *name, const char *value)
+{
+    bytes_append_text (&self->fields, name);
+    bytes_append_text (&self->fields, ": ");
+    for (; *value != '\0'; value++) {
+        const uint8_t byte = (uint8_t) *value;
+        bytes_append_byte (&self->fields, byte < ' ' || byte == 0x7f ? '?' : byte);
+    }
+    bytes_append_text (&self->fields, "\r\n");
+}
+
+void response_number (response_t *self, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf (text, sizeof text, "%" PRIu64, value);
+    response_field (self, name, text);
+}
+
+void response_write (bytes_t *out, const response_t *self, response_frame_t frame)
+{
+    char line[96];
+    const bool bodiless = self->status == 204 || self->status == 304 || self->status < 200;
+    snprintf (line, sizeof line, "HTTP/1.1 %d %s\r\n", self->status,
+              http_status_text (self->status));
+    bytes_append_text (out, line);
+    bytes_append (out, self->fields.data, self->fields.length);
+    if (frame.stream)
+        bytes_append_text (out, "Transfer-Encoding: chunked\r\n");
+    else if (!bodiless)
+        snprintf (line, sizeof line, "Content-Length: %zu\r\n", self->body.length);
+    if (!frame.stream && !bodiless)
+        bytes_append_text (out, line);
+    if (frame.close)
+        bytes_append_text (out, "Connection: close\r\n");
+    bytes_append_text (out, "\r\n");
+    if (!frame.stream && !bodiless && !frame.head_only)
+        bytes_append (out, self->body.data, self->body.length);
+    if (self->fields.failed || self->body.failed)
+        out->failed = true;
+}
+
+void response_chunk (bytes_t *out, const void *data, size_t length)
+{
+    char line[24];
+    if (length == 0)
+        return;
+    snprintf (line, sizeof line, "%zx\r\n", length);
+    bytes_append_text (out, line);
+    bytes_append (out, data, length);
+    bytes_append_text (out, "\r\n");
+}
+
+void response_last_chunk (bytes_t *out)
+{
+    bytes_append_text (out, "0\r\n\r\n");
+}
+
+static void sse_line (bytes_t *out, const char *name, const void *data, size_t length)
+{
+    bytes_append_text (out, name);
+    bytes_append (out, data, length);
+    bytes_append_byte (out, '\n');
+}
+
+void sse_event (bytes_t *out, const char *id, const char *kind, const void *data, size_t length)
+{
+    if (id != NULL)
+        sse_line (out, "id: ", id, strlen (id));
+    if (kind != NULL)
+        sse_line (out, "event: ", kind, strlen (kind));
+    sse_line (out, "data: ", data, length);
+    bytes_append_byte (out, '\n');
+}
+
+void sse_comment (bytes_t *out, const char *text)
+{
+    sse_line (out, ": ", text, strlen (text));
+    bytes_append_byte (out, '\n');
+}
+
+void sse_retry (bytes_t *out, uint32_t ms)
+{
+    char text[16];
+    snprintf (text, sizeof text, "%" PRIu32, ms);
+    sse_line (out, "retry: ", text, strlen (text));
+    bytes_append_byte (out, '\n');
+}

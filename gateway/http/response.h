@@ -1,0 +1,52 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Responses of HTTP/1.1, and the framing of server-sent events. Pure.
+ *
+ * Failure: bytes are appended to a bytes_t, which remembers exhausted memory. */
+#ifndef TASKMQ_GATEWAY_HTTP_RESPONSE_H
+#define TASKMQ_GATEWAY_HTTP_RESPONSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bytes.h"
+
+/* "Not Found"; "?" for a status that is never answered here. */
+const char *http_status_text (int status);
+
+/* A response under way: head first, then the body. */
+typedef struct response {
+    int status;
+    bytes_t fields; /* lines of the head, each with its end */
+    bytes_t body;
+} response_t;
+
+void response_init (response_t *self, int status);
+void response_clear (response_t *self);
+/* A field of the head. Line ends and other control characters of the value become "?", so a value
+ * that came from elsewhere cannot begin a line of its own. */
+void response_field (response_t *self, const char *name, const char *value);
+void response_number (response_t *self, const char *name, uint64_t value);
+
+typedef struct response_frame {
+    bool close;     /* no request follows on this connection */
+    bool head_only; /* the request was HEAD: the length is told, the body is not */
+    bool stream;    /* the body has no known length: chunks */
+} response_frame_t;
+
+/* The whole response, or of a stream its head. */
+void response_write (bytes_t *out, const response_t *self, response_frame_t frame);
+
+/* A chunk of a stream. Nothing for length 0, which would end it. */
+void response_chunk (bytes_t *out, const void *data, size_t length);
+void response_last_chunk (bytes_t *out);
+
+/* A server-sent event. id and kind may be NULL; data is one line. */
+void sse_event (bytes_t *out, const char *id, const char *kind, const void *data, size_t length);
+/* A line that clients do not show to anybody. */
+void sse_comment (bytes_t *out, const char *text);
+void sse_retry (bytes_t *out, uint32_t ms);
+
+#endif

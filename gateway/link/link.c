@@ -1,0 +1,330 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "link/link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/log.h"
+#include "timestamp.h"
+
+enum {
+    POLL_MAX = 256, /* completions of one turn; then sockets again */
+    TICKETS_FIRST = 64
+};
+
+/* A place for one operation. Its number and its generation are the ticket. */
+typedef struct place {
+    uint32_t generation;
+    uint32_t next_free; /* number + 1 */
+    size_t left;        /* completions that are to come */
+    link_call_t call;
+} place_t;
+
+struct link {
+    const settings_t *settings;
+    tmq_client_t *client;
+    watch_t *watch;
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    place_t *places;
+    uint32_t places_count;
+    uint32_t first_free; /* number + 1; 0: none */
+    bool up;
+    int64_t since_ms;
+};
+
+/* Tickets. */
+
+static bool more_places (link_t *self)
+{
+    const uint32_t count = self->places_count == 0 ? TICKETS_FIRST : self->places_count * 2;
+    place_t *places = realloc (self->places, count * sizeof *places);
+    if (places == NULL)
+        return false;
+    for (uint32_t i = self->places_count; i < count; i++)
+        places[i] = (place_t){.generation = 1, .next_free = i + 1 < count ? i + 2 : 0};
+    self->first_free = self->places_count + 1;
+    self->places = places;
+    self->places_count = count;
+    return true;
+}
+
+/* 0 when memory is exhausted. */
+static uint64_t take_place (link_t *self, link_call_t call, size_t completions)
+{
+    if (self->first_free == 0 && !more_places (self))
+        return 0;
+    const uint32_t number = self->first_free - 1;
+    place_t *place = &self->places[number];
+    self->first_free = place->next_free;
+    place->call = call;
+    place->left = completions;
+    return (uint64_t) place->generation << 32 | (number + 1);
+}
+
+static place_t *find_place (link_t *self, uint64_t ticket)
+{
+    const uint32_t number = (uint32_t) ticket;
+    if (number == 0 || number > self->places_count)
+        return NULL;
+    place_t *place = &self->places[number - 1];
+    return place->generation == ticket >> 32 && place->left > 0 ? place : NULL;
+}
+
+static void free_place (link_t *self, place_t *place)
+{
+    place->left = 0;
+    place->generation++;
+    place->next_free = self->first_free;
+    self->first_free = (uint32_t) (place - self->places) + 1;
+}
+
+static void *user_of (uint64_t ticket)
+{
+    return (void *) (uintptr_t) ticket;
+}
+
+void link_forget (link_t *self, uint64_t *ticket)
+{
+    place_t *place = self != NULL ? find_place (self, *ticket) : NULL;
+    if (place != NULL) {
+        tmq_forget (NULL, self->client, NULL, user_of (*ticket));
+        free_place (self, place);
+    }
+    *ticket = 0;
+}
+
+/* Completions. */
+
+static void link_changed (link_t *self, const tmq_completion_t *completion)
+{
+    const bool up = completion->link == TMQ_LINK_UP || completion->link == TMQ_LINK_BACK;
+    const char *why = completion->error != NULL ? completion->error->text : "";
+    self->up = up;
+    self->since_ms = clock_ms (CLOCK_MONOTONIC);
+    if (up)
+        log_write (LOG_LEVEL_INFO, "GATEWAY-LINK", "the broker is there",
+                   LOG_FIELDS (LOG_TEXT ("namespace", self->ns)));
+    else
+        log_write (LOG_LEVEL_WARNING, "GATEWAY-LINK-LOST", "the broker is away",
+                   LOG_FIELDS (LOG_TEXT ("namespace", self->ns), LOG_TEXT ("error", why)));
+}
+
+static void deliver (link_t *self, tmq_completion_t *completion)
+{
+    if (completion->op == TMQ_OP_LINK) {
+        link_changed (self, completion);
+        return;
+    }
+    place_t *place = find_place (self, (uint64_t) (uintptr_t) completion->user);
+    if (place == NULL)
+        return;
+    const link_call_t call = place->call;
+    if (--place->left == 0) {
+        place->left = 1; /* free_place ends it */
+        free_place (self, place);
+        *call.ticket = 0;
+    }
+    call.fn (call.context, completion);
+}
+
+static void take_completions (void *context)
+{
+    link_t *self = context;
+    tmq_completion_t *completions[POLL_MAX];
+    size_t count = 0;
+    if (tmq_client_poll (completions, POLL_MAX, &count, self->client, 0) != TMQ_OK)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        deliver (self, completions[i]);
+        tmq_completion_free (completions[i]);
+    }
+}
+
+/* Life. */
+
+link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_options_t *options,
+                  const char *ns, tmq_error_t *error)
+{
+    tmq_client_options_t own = *options;
+    link_t *self = calloc (1, sizeof *self);
+    if (self == NULL) {
+        snprintf (error->text, sizeof error->text, "memory is exhausted");
+        return NULL;
+    }
+    self->settings = settings;
+    self->since_ms = clock_ms (CLOCK_MONOTONIC);
+    snprintf (self->ns, sizeof self->ns, "%s", ns);
+    own.ns = self->ns;
+    own.name = "taskmq-gateway";
+    own.link = true;
+    if (tmq_client_new (&self->client, &own, error) == TMQ_OK) {
+        self->watch = loop_readable (loop, tmq_client_fd (self->client), take_completions, self);
+        if (self->watch != NULL)
+            return self;
+        snprintf (error->text, sizeof error->text, "memory is exhausted");
+    }
+    link_free (&self);
+    return NULL;
+}
+
+void link_free (link_t **self)
+{
+    if (*self == NULL)
+        return;
+    watch_free (&(*self)->watch);
+    tmq_client_free (&(*self)->client);
+    free ((*self)->places);
+    free (*self);
+    *self = NULL;
+}
+
+const char *link_ns (const link_t *self)
+{
+    return self->ns;
+}
+
+void link_count (const link_t *self, link_numbers_t *out)
+{
+    tmq_client_counters_t counters;
+    tmq_client_counters (&counters, self->client);
+    *out = (link_numbers_t){self->up, self->since_ms, counters.connects, counters.resent};
+}
+
+uint64_t link_generation (const link_t *self)
+{
+    tmq_broker_info_t info;
+    tmq_client_info (&info, self->client);
+    return info.generation;
+}
+
+/* Operations. */
+
+typedef struct started {
+    uint64_t ticket;
+    void *user;
+    uint32_t timeout_ms;
+} started_t;
+
+/* What every operation begins with: is there a way, and a place. */
+static int begin (link_t *self, started_t *out, link_call_t call, size_t completions,
+                  tmq_error_t *error)
+{
+    const int64_t away_ms = self->up ? 0 : clock_ms (CLOCK_MONOTONIC) - self->since_ms;
+    const int64_t grace_ms = (int64_t) self->settings->numbers[SETTING_GRACE];
+    out->timeout_ms = (uint32_t) self->settings->numbers[SETTING_REQUEST_TIMEOUT];
+    memset (error, 0, sizeof *error);
+    if (!self->up && away_ms >= grace_ms) {
+        error->code = TMQ_UNREACHABLE;
+        error->retriable = true;
+        error->retry_after_ms = (uint32_t) grace_ms;
+        snprintf (error->text, sizeof error->text, "the broker is away; nothing was done");
+        return TMQ_UNREACHABLE;
+    }
+    if (!self->up && grace_ms - away_ms < out->timeout_ms)
+        out->timeout_ms = (uint32_t) (grace_ms - away_ms);
+    out->ticket = take_place (self, call, completions);
+    out->user = user_of (out->ticket);
+    if (out->ticket != 0)
+        return TMQ_OK;
+    error->code = TMQ_NO_MEMORY;
+    return TMQ_NO_MEMORY;
+}
+
+/* … and ends with. */
+static int end (link_t *self, const started_t *started, link_call_t call, int code)
+{
+    *call.ticket = code == TMQ_OK ? started->ticket : 0;
+    if (code != TMQ_OK)
+        free_place (self, find_place (self, started->ticket));
+    return code;
+}
+
+/* The library's function of an operation, with what stands between the client and the time. */
+#define START(completions, function, ...)                                                          \
+    do {                                                                                           \
+        started_t started;                                                                         \
+        int code = begin (self, &started, call, (completions), error);                             \
+        if (code == TMQ_OK)                                                                        \
+            code = end (                                                                           \
+                self, &started, call,                                                              \
+                function (self->client, __VA_ARGS__, started.timeout_ms, started.user, error));    \
+        return code;                                                                               \
+    } while (0)
+
+int link_submit (link_t *self, link_call_t call, const tmq_submit_t *in, tmq_error_t *error)
+{
+    START (1, tmq_submit_start, in);
+}
+
+int link_submit_batch (link_t *self, link_call_t call, const tmq_submit_t *in, size_t count,
+                       tmq_error_t *error)
+{
+    START (1, tmq_submit_batch_start, in, count);
+}
+
+int link_get (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
+{
+    START (1, tmq_get_start, id);
+}
+
+int link_result (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
+{
+    START (1, tmq_result_start, id);
+}
+
+int link_payload (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
+{
+    START (1, tmq_payload_start, id);
+}
+
+int link_resolve (link_t *self, link_call_t call, const char *suffix, tmq_error_t *error)
+{
+    START (1, tmq_resolve_start, suffix);
+}
+
+int link_list (link_t *self, link_call_t call, const tmq_list_query_t *in, tmq_error_t *error)
+{
+    START (1, tmq_list_start, in);
+}
+
+int link_tally (link_t *self, link_call_t call, const tmq_filter_t *in, tmq_error_t *error)
+{
+    START (1, tmq_count_start, in);
+}
+
+int link_cancel (link_t *self, link_call_t call, const tmq_id_t *id, const char *message,
+                 tmq_error_t *error)
+{
+    START (1, tmq_cancel_start, id, message);
+}
+
+int link_events (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t before,
+                 uint32_t limit, tmq_error_t *error)
+{
+    START (1, tmq_events_start, id, before, limit);
+}
+
+int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count,
+               uint32_t timeout_ms, tmq_error_t *error)
+{
+    started_t started;
+    int code = begin (self, &started, call, count, error);
+    if (code == TMQ_OK)
+        code = end (self, &started, call,
+                    tmq_wait_start (self->client, ids, count, timeout_ms, started.user, error));
+    return code;
+}
+
+int link_stats (link_t *self, link_call_t call, tmq_error_t *error)
+{
+    started_t started;
+    int code = begin (self, &started, call, 1, error);
+    if (code == TMQ_OK)
+        code = end (self, &started, call,
+                    tmq_stats_start (self->client, started.timeout_ms, started.user, error));
+    return code;
+}

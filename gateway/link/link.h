@@ -1,0 +1,68 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The way to the broker: one client of the library for each namespace.
+ *
+ * What is started gets a ticket; its completion comes to a function with a context. A ticket that
+ * was given back is not known any more, so a completion that comes later finds nobody and is freed.
+ * Only this room starts operations and polls. One thread. */
+#ifndef TASKMQ_GATEWAY_LINK_LINK_H
+#define TASKMQ_GATEWAY_LINK_LINK_H
+
+#include "base/settings.h"
+#include "net/loop.h"
+#include "taskmq.h"
+
+typedef struct link link_t;
+
+/* The completion is borrowed, but for what the function takes out of it. */
+typedef void link_fn (void *context, tmq_completion_t *completion);
+
+typedef struct link_numbers {
+    bool up;
+    int64_t since_ms; /* CLOCK_MONOTONIC: of its present state */
+    uint64_t connects;
+    uint64_t resent;
+} link_numbers_t;
+
+/* options say where the broker is; ns is copied into them. NULL with *error filled in. */
+link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_options_t *options,
+                  const char *ns, tmq_error_t *error);
+void link_free (link_t **self); /* accepts NULL */
+const char *link_ns (const link_t *self);
+void link_count (const link_t *self, link_numbers_t *out);
+/* Of the event history: the first half of an entity tag. */
+uint64_t link_generation (const link_t *self);
+
+/* Who is told. *ticket is set when the call returns 0, to 0 when the completion has come. */
+typedef struct link_call {
+    link_fn *fn;
+    void *context;
+    uint64_t *ticket;
+} link_call_t;
+
+/* Forgets what is under way: its function is not called. Accepts 0. *ticket becomes 0. */
+void link_forget (link_t *self, uint64_t *ticket);
+
+/* Each is the function of the library of that name. TMQ_UNREACHABLE at once when the broker has
+ * been away for longer than the grace. */
+int link_submit (link_t *self, link_call_t call, const tmq_submit_t *in, tmq_error_t *error);
+int link_submit_batch (link_t *self, link_call_t call, const tmq_submit_t *in, size_t count,
+                       tmq_error_t *error);
+int link_get (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+int link_result (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+int link_payload (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+int link_resolve (link_t *self, link_call_t call, const char *suffix, tmq_error_t *error);
+int link_list (link_t *self, link_call_t call, const tmq_list_query_t *in, tmq_error_t *error);
+int link_tally (link_t *self, link_call_t call, const tmq_filter_t *in, tmq_error_t *error);
+int link_cancel (link_t *self, link_call_t call, const tmq_id_t *id, const char *message,
+                 tmq_error_t *error);
+/* One completion for each id. */
+int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count,
+               uint32_t timeout_ms, tmq_error_t *error);
+int link_events (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t before,
+                 uint32_t limit, tmq_error_t *error);
+int link_stats (link_t *self, link_call_t call, tmq_error_t *error);
+
+#endif

@@ -1,0 +1,399 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "net/connection.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "timestamp.h"
+
+enum {
+    INPUT_BYTES_MAX = 64 * 1024,       /* that wait behind a request; then the socket waits */
+    LINGER_MS = 2000,                  /* for a client to read why it was refused */
+    LINGER_BYTES_MAX = 8 * 1024 * 1024 /* that are thrown away meanwhile */
+};
+
+typedef enum phase {
+    PHASE_IDLE,     /* no byte of a request */
+    PHASE_HEAD,     /* some bytes of its head */
+    PHASE_BODY,     /* its head */
+    PHASE_BUSY,     /* the whole request; its answer is due */
+    PHASE_CLOSING,  /* the last answer is being sent */
+    PHASE_LINGERING /* it was sent to somebody who may still be sending */
+} phase_t;
+
+struct connection {
+    connections_t *set;
+    connection_t *next;
+    connection_t *previous;
+    struct bufferevent *buffers;
+    struct event *deadline;
+    codec_t *codec;
+    phase_t phase;
+    bool running; /* inside of its own calls: it is not freed there */
+    bool dying;   /* it is freed when they return */
+    bool has_exchange;
+    bool unread; /* an answer was given before the request was whole */
+    uint64_t requests;
+    uint64_t body_charged; /* of the server's memory */
+    uint64_t output_charged;
+    uint64_t thrown_away;
+    exchange_t exchange;
+};
+
+static uint64_t limit_of (const connection_t *self, setting_t setting)
+{
+    return self->set->settings->numbers[setting];
+}
+
+/* Memory that bodies and answers of all connections take. */
+
+static bool charge (connection_t *self, uint64_t *account, uint64_t bytes)
+{
+    uint64_t *used = &self->set->numbers.memory_bytes;
+    if (bytes > limit_of (self, SETTING_MEMORY_BYTES_MAX) - *used)
+        return false;
+    *used += bytes;
+    *account += bytes;
+    return true;
+}
+
+static void discharge (connection_t *self, uint64_t *account)
+{
+    self->set->numbers.memory_bytes -= *account;
+    *account = 0;
+}
+
+/* The end of an exchange and of a connection. */
+
+static void end_exchange (connection_t *self, int status)
+{
+    if (!self->has_exchange)
+        return;
+    self->has_exchange = false;
+    const exchange_handler_t *handler = self->set->handler;
+    handler->end (handler->context, &self->exchange, status);
+    bytes_free (&self->exchange.body);
+    discharge (self, &self->body_charged);
+}
+
+void connection_free (connection_t *self)
+{
+    connections_t *set = self->set;
+    if (self->running) {
+        self->dying = true;
+        return;
+    }
+    self->running = true;
+    end_exchange (self, 0);
+    if (self->next != NULL)
+        self->next->previous = self->previous;
+    if (self->previous != NULL)
+        self->previous->next = self->next;
+    else
+        set->first = self->next;
+    set->numbers.connections--;
+    discharge (self, &self->output_charged);
+    codec_free (self->codec);
+    event_free (self->deadline);
+    bufferevent_free (self->buffers);
+    free (self);
+    if (set->left != NULL)
+        set->left (set->left_context);
+}
+
+static void set_phase (connection_t *self, phase_t phase)
+{
+    static const setting_t deadlines[] = {[PHASE_IDLE] = SETTING_IDLE_TIMEOUT,
+                                          [PHASE_HEAD] = SETTING_HEAD_TIMEOUT,
+                                          [PHASE_BODY] = SETTING_BODY_TIMEOUT};
+    self->phase = phase;
+    uint64_t ms = LINGER_MS;
+    if (phase == PHASE_BUSY || phase == PHASE_CLOSING) {
+        event_del (self->deadline);
+        return;
+    }
+    if (phase != PHASE_LINGERING)
+        ms = limit_of (self, deadlines[phase]);
+    const struct timeval time = {(time_t) (ms / 1000), (suseconds_t) (ms % 1000 * 1000)};
+    event_add (self->deadline, &time);
+}
+
+/* Answers. */
+
+static struct evbuffer *output_of (const connection_t *self)
+{
+    return bufferevent_get_output (self->buffers);
+}
+
+static void send_response (connection_t *self, const response_t *response, bool head_only)
+{
+    bytes_t out = BYTES_INIT;
+    const bool close = self->phase == PHASE_CLOSING;
+    response_write (&out, response, (response_frame_t){.close = close, .head_only = head_only});
+    if (out.failed || !charge (self, &self->output_charged, out.length) ||
+        evbuffer_add (output_of (self), out.data, out.length) != 0)
+        connection_free (self); /* no answer can be given */
+    bytes_free (&out);
+}
+
+static void throw_away (connection_t *self)
+{
+    struct evbuffer *input = bufferevent_get_input (self->buffers);
+    const size_t length = evbuffer_get_length (input);
+    evbuffer_drain (input, length);
+    self->thrown_away += length;
+    if (self->thrown_away > LINGER_BYTES_MAX)
+        connection_free (self);
+}
+
+/* After the last answer: what still comes is thrown away for a moment, because a socket that is
+ * closed with unread bytes in it would take the answer with it. */
+static void linger (connection_t *self)
+{
+    if (!self->unread) {
+        connection_free (self);
+        return;
+    }
+    shutdown (bufferevent_getfd (self->buffers), SHUT_WR);
+    set_phase (self, PHASE_LINGERING);
+    throw_away (self);
+}
+
+static void refuse (connection_t *self, int status, const char *reason)
+{
+    response_t response;
+    const exchange_handler_t *handler = self->set->handler;
+    response_init (&response, status);
+    handler->refuse (handler->context, &response, status, reason);
+    end_exchange (self, status);
+    self->unread = true;
+    set_phase (self, PHASE_CLOSING);
+    send_response (self, &response, false);
+    response_clear (&response);
+}
+
+static void run (connection_t *self);
+
+static void reply (exchange_t *exchange, response_t *response)
+{
+    connection_t *self =
+        (connection_t *) (void *) ((char *) exchange - offsetof (connection_t, exchange));
+    const http_request_t *request = exchange->request;
+    const bool head_only = request->method == HTTP_METHOD_HEAD;
+    const bool was_running = self->running;
+    self->running = true;
+    self->unread = self->phase != PHASE_BUSY && (request->chunked || request->content_length > 0);
+    const bool last = self->unread || !request->keep_alive || self->set->draining ||
+                      self->requests >= limit_of (self, SETTING_CONNECTION_REQUESTS_MAX);
+    end_exchange (self, response->status);
+    set_phase (self, last ? PHASE_CLOSING : PHASE_IDLE);
+    codec_next (self->codec);
+    send_response (self, response, head_only);
+    response_clear (response);
+    self->running = was_running;
+    if (!was_running)
+        run (self);
+}
+
+/* Requests. */
+
+static void begin_exchange (connection_t *self)
+{
+    const exchange_handler_t *handler = self->set->handler;
+    exchange_t *exchange = &self->exchange;
+    char peer[EXCHANGE_PEER_SIZE];
+    memcpy (peer, exchange->peer, sizeof peer);
+    memset (exchange, 0, sizeof *exchange);
+    memcpy (exchange->peer, peer, sizeof peer);
+    exchange->request = codec_request (self->codec);
+    exchange->began_us = clock_us (CLOCK_MONOTONIC);
+    exchange->reply = reply;
+    self->requests++;
+    self->has_exchange = true;
+    set_phase (self, PHASE_BODY);
+    handler->head (handler->context, exchange);
+    if (!self->has_exchange)
+        return;
+    codec_accept (self->codec, exchange->body_bytes_max);
+    const bool refused = codec_refusal (self->codec, NULL) != 0;
+    if (exchange->request->expects_continue && !refused &&
+        (exchange->request->chunked || exchange->request->content_length > 0))
+        evbuffer_add_printf (output_of (self), "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+static void take_body (connection_t *self, const uint8_t *body, size_t length)
+{
+    if (!charge (self, &self->body_charged, length))
+        refuse (self, 503, "the bodies of all requests take as much memory as they may");
+    else
+        bytes_append (&self->exchange.body, body, length);
+}
+
+static void finish_request (connection_t *self)
+{
+    const exchange_handler_t *handler = self->set->handler;
+    set_phase (self, PHASE_BUSY);
+    if (self->exchange.body.failed)
+        refuse (self, 503, "memory is exhausted");
+    else
+        handler->whole (handler->context, &self->exchange);
+}
+
+/* One step; false when it needs more bytes, or none. */
+static bool step (connection_t *self)
+{
+    struct evbuffer *input = bufferevent_get_input (self->buffers);
+    struct evbuffer_iovec piece = {NULL, 0};
+    const uint8_t *body = NULL;
+    const char *reason;
+    size_t used, body_length = 0;
+    evbuffer_peek (input, -1, NULL, &piece, 1);
+    const codec_event_t event =
+        codec_feed (self->codec, piece.iov_base, piece.iov_len, &used, &body, &body_length);
+    if (self->phase == PHASE_IDLE && !codec_is_idle (self->codec))
+        set_phase (self, PHASE_HEAD);
+    switch (event) {
+    case CODEC_MORE: break;
+    case CODEC_HEAD: begin_exchange (self); break;
+    case CODEC_BODY: take_body (self, body, body_length); break;
+    case CODEC_END: finish_request (self); break;
+    case CODEC_REFUSED: {
+        const int status = codec_refusal (self->codec, &reason);
+        refuse (self, status, reason);
+        break;
+    }
+    }
+    evbuffer_drain (input, used);
+    return event != CODEC_MORE || evbuffer_get_length (input) > 0;
+}
+
+/* Goes on until there is nothing to read, or an answer is due. */
+static void run (connection_t *self)
+{
+    self->running = true;
+    while (!self->dying && self->phase <= PHASE_BODY && step (self))
+        ;
+    if (!self->dying && self->phase == PHASE_LINGERING)
+        throw_away (self);
+    if (!self->dying && self->phase == PHASE_IDLE && self->set->draining) {
+        set_phase (self, PHASE_CLOSING);
+        self->dying = evbuffer_get_length (output_of (self)) == 0;
+    }
+    self->running = false;
+    if (self->dying)
+        connection_free (self);
+}
+
+/* What libevent tells. */
+
+static void readable (struct bufferevent *buffers, void *context)
+{
+    (void) buffers;
+    run (context);
+}
+
+static void written (struct bufferevent *buffers, void *context)
+{
+    connection_t *self = context;
+    (void) buffers;
+    discharge (self, &self->output_charged);
+    if (self->phase == PHASE_CLOSING)
+        linger (self);
+}
+
+static void broken (struct bufferevent *buffers, short what, void *context)
+{
+    connection_t *self = context;
+    (void) buffers;
+    /* It sends nothing more, but what it is owed it may still read. */
+    if ((what & BEV_EVENT_EOF) != 0 && self->phase != PHASE_LINGERING &&
+        self->phase != PHASE_BUSY && evbuffer_get_length (output_of (self)) > 0) {
+        set_phase (self, PHASE_CLOSING);
+        self->unread = false;
+        return;
+    }
+    connection_free (self);
+}
+
+static void too_late (evutil_socket_t fd, short what, void *context)
+{
+    connection_t *self = context;
+    (void) fd;
+    (void) what;
+    if (self->phase != PHASE_HEAD && self->phase != PHASE_BODY) {
+        connection_free (self);
+        return;
+    }
+    self->set->numbers.timeouts++;
+    self->running = true;
+    refuse (self, 408,
+            self->phase == PHASE_HEAD ? "the head did not come in time"
+                                      : "the body did not come in time");
+    self->running = false;
+    if (self->dying)
+        connection_free (self);
+}
+
+void connections_drain (connections_t *set)
+{
+    connection_t *next;
+    set->draining = true;
+    for (connection_t *at = set->first; at != NULL; at = next) {
+        next = at->next;
+        if (at->phase != PHASE_IDLE)
+            continue;
+        if (evbuffer_get_length (output_of (at)) == 0)
+            connection_free (at);
+        else
+            set_phase (at, PHASE_CLOSING);
+    }
+}
+
+connection_t *connection_new (connections_t *set, int fd, const char *peer)
+{
+    const settings_t *settings = set->settings;
+    const codec_limits_t limits = {(size_t) settings->numbers[SETTING_HEAD_BYTES_MAX],
+                                   (size_t) settings->numbers[SETTING_HEAD_FIELDS_MAX],
+                                   (size_t) settings->numbers[SETTING_TARGET_BYTES_MAX]};
+    const uint64_t ms = settings->numbers[SETTING_OUTPUT_TIMEOUT];
+    const struct timeval patience = {(time_t) (ms / 1000), (suseconds_t) (ms % 1000 * 1000)};
+    connection_t *self = calloc (1, sizeof *self);
+    const int yes = 1;
+    if (self == NULL)
+        return NULL;
+    setsockopt (fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* a socket file has no such */
+    self->set = set;
+    self->codec = codec_new (&limits);
+    self->deadline = evtimer_new (loop_base (set->loop), too_late, self);
+    if (self->codec != NULL && self->deadline != NULL)
+        self->buffers = bufferevent_socket_new (loop_base (set->loop), fd, BEV_OPT_CLOSE_ON_FREE);
+    if (self->buffers == NULL) {
+        if (self->deadline != NULL)
+            event_free (self->deadline);
+        codec_free (self->codec);
+        free (self);
+        return NULL;
+    }
+    snprintf (self->exchange.peer, sizeof self->exchange.peer, "%s", peer);
+    self->next = set->first;
+    if (self->next != NULL)
+        self->next->previous = self;
+    set->first = self;
+    set->numbers.connections++;
+    bufferevent_setcb (self->buffers, readable, written, broken, self);
+    bufferevent_setwatermark (self->buffers, EV_READ, 0, INPUT_BYTES_MAX);
+    bufferevent_set_timeouts (self->buffers, NULL, &patience);
+    bufferevent_enable (self->buffers, EV_READ | EV_WRITE);
+    set_phase (self, PHASE_HEAD); /* a client that has connected has something to say */
+    return self;
+}

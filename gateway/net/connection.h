@@ -1,0 +1,41 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Connections: one set of them, with what they have in common. */
+#ifndef TASKMQ_GATEWAY_NET_CONNECTION_H
+#define TASKMQ_GATEWAY_NET_CONNECTION_H
+
+#include "base/settings.h"
+#include "http/exchange.h"
+#include "net/loop.h"
+
+typedef struct connections_numbers {
+    uint64_t connections;
+    uint64_t accepted;
+    uint64_t refused;      /* connections for which there was no room */
+    uint64_t timeouts;     /* heads and bodies that did not come in time */
+    uint64_t memory_bytes; /* of bodies and answers, now */
+} connections_numbers_t;
+
+typedef struct connection connection_t;
+
+typedef struct connections {
+    loop_t *loop;
+    const settings_t *settings;
+    const exchange_handler_t *handler;
+    connection_t *first;
+    connections_numbers_t numbers;
+    bool draining; /* each ends with the answer that is due */
+    /* One has ended; of draining only. */
+    watch_fn *left;
+    void *left_context;
+} connections_t;
+
+/* Takes fd, unless it returns NULL: memory is exhausted. */
+connection_t *connection_new (connections_t *set, int fd, const char *peer);
+void connection_free (connection_t *self);
+/* Begins to drain: closes those of whom no answer is due. */
+void connections_drain (connections_t *set);
+
+#endif

@@ -1,0 +1,161 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "rest/answer.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rest/route.h"
+
+static void common_fields (const exchange_t *exchange, response_t *response)
+{
+    const service_t *service = service_of (exchange);
+    const principal_t *principal = exchange->principal;
+    const char *origin = http_request_field (exchange->request, "origin");
+    char text[96];
+    response_field (response, "X-Request-Id", exchange->id);
+    response_field (response, "Taskmq-Version", TASKMQ_VERSION);
+    response_field (response, "Cache-Control", "no-store");
+    response_field (response, "X-Content-Type-Options", "nosniff");
+    if (origin != NULL && names_have (&service->origins, origin)) {
+        response_field (response, "Access-Control-Allow-Origin", origin);
+        response_field (response, "Access-Control-Expose-Headers",
+                        "ETag, Location, Retry-After, X-Request-Id");
+        response_field (response, "Vary", "Origin");
+    }
+    if (principal == NULL)
+        return;
+    const uint64_t burst = service->settings.numbers[SETTING_RATE_BURST];
+    const uint64_t rate = service->settings.numbers[SETTING_RATE];
+    const uint64_t used = (uint64_t) principal->rate.used;
+    snprintf (text, sizeof text, "\"principal\";q=%" PRIu64 ";w=%" PRIu64, burst,
+              (burst + rate - 1) / rate);
+    response_field (response, "RateLimit-Policy", text);
+    snprintf (text, sizeof text, "\"principal\";r=%" PRIu64 ";t=%" PRIu64,
+              used < burst ? burst - used : 0, (used + rate - 1) / rate);
+    response_field (response, "RateLimit", text);
+}
+
+void answer (exchange_t *exchange, response_t *response)
+{
+    common_fields (exchange, response);
+    exchange->reply (exchange, response);
+}
+
+void answer_problem (exchange_t *exchange, const problem_t *problem)
+{
+    response_t response;
+    response_init (&response, 500);
+    problem_write (&response, problem, exchange->id);
+    answer (exchange, &response);
+}
+
+void answer_invalid (exchange_t *exchange, const char *pointer, const char *format, ...)
+{
+    char detail[300];
+    va_list list;
+    va_start (list, format);
+    vsnprintf (detail, sizeof detail, format, list);
+    va_end (list);
+    answer_problem (exchange,
+                    &(problem_t){.kind = PROBLEM_INVALID, .detail = detail, .pointer = pointer});
+}
+
+void answer_code (exchange_t *exchange, int code, const tmq_error_t *error, const tmq_id_t *id)
+{
+    char text[37];
+    problem_t problem = {.kind = problem_of_code (code),
+                         .code = code,
+                         .detail = error != NULL && error->text[0] != '\0' ? error->text
+                                                                           : tmq_code_text (code),
+                         .retry_after_ms = error != NULL ? error->retry_after_ms : 0};
+    if (id != NULL) {
+        tmq_id_format (id, text);
+        problem.task_id = text;
+    }
+    answer_problem (exchange, &problem);
+}
+
+json_writer_t answer_json (response_t *response)
+{
+    response_init (response, 200);
+    response_field (response, "Content-Type", "application/json");
+    return (json_writer_t){&response->body, false};
+}
+
+link_call_t call_of (exchange_t *exchange, link_fn *fn)
+{
+    return (link_call_t){fn, exchange, &exchange->ticket};
+}
+
+void started (exchange_t *exchange, int code, const tmq_error_t *error)
+{
+    if (code != TMQ_OK)
+        answer_code (exchange, code, error, NULL);
+}
+
+bool came_well (exchange_t *exchange, const tmq_completion_t *completion, const tmq_id_t *id)
+{
+    if (completion->code == TMQ_OK)
+        return true;
+    answer_code (exchange, completion->code, completion->error, id);
+    return false;
+}
+
+void *keep_state (exchange_t *exchange, size_t size, void (*clear) (void *state))
+{
+    exchange->state = calloc (1, size);
+    exchange->state_free = clear;
+    if (exchange->state == NULL)
+        answer_code (exchange, TMQ_NO_MEMORY, NULL, NULL);
+    return exchange->state;
+}
+
+bool path_id (exchange_t *exchange, tmq_id_t *out)
+{
+    if (tmq_id_parse (out, exchange->parameters[0]) == TMQ_OK)
+        return true;
+    answer_invalid (exchange, "id",
+                    "an id is a UUID of 36 characters; /v1/resolve finds short ones");
+    return false;
+}
+
+bool owns (const exchange_t *exchange, const tmq_task_t *task)
+{
+    if (!policy_own_only (exchange->principal->roles, exchange->route->access))
+        return true;
+    for (size_t i = 0; i < task->labels_count; i++)
+        if (strcmp (task->labels[i].key, PRINCIPAL_LABEL) == 0)
+            return strcmp (task->labels[i].value, exchange->principal->name) == 0;
+    return false;
+}
+
+uint32_t wait_wanted_ms (const exchange_t *exchange)
+{
+    const char *prefer = http_request_field (exchange->request, "prefer");
+    const uint64_t most = service_of (exchange)->settings.numbers[SETTING_WAIT_MAX];
+    const char *wait = prefer != NULL ? strstr (prefer, "wait=") : NULL;
+    if (wait == NULL || (wait > prefer && strchr (" ,;", wait[-1]) == NULL))
+        return 0;
+    const unsigned long long seconds = strtoull (wait + strlen ("wait="), NULL, 10);
+    return seconds < most / 1000 ? (uint32_t) seconds * 1000 : (uint32_t) most;
+}
+
+void entity_tag (char out[ENTITY_TAG_SIZE], const exchange_t *exchange, const tmq_task_t *task)
+{
+    snprintf (out, ENTITY_TAG_SIZE, "\"%" PRIu64 "-%" PRIu64 "\"", link_generation (exchange->link),
+              task->version);
+}
+
+bool tag_matches (const exchange_t *exchange, const char *tag)
+{
+    const char *given = http_request_field (exchange->request, "if-none-match");
+    if (given == NULL)
+        return false;
+    return strcmp (given, "*") == 0 || strstr (given, tag) != NULL;
+}

@@ -1,0 +1,48 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the functions of routes have in common: answering, and asking the broker for an exchange. */
+#ifndef TASKMQ_GATEWAY_REST_ANSWER_H
+#define TASKMQ_GATEWAY_REST_ANSWER_H
+
+#include "json.h"
+#include "link/link.h"
+#include "rest/problem.h"
+#include "rest/service.h"
+
+enum { ENTITY_TAG_SIZE = 48 };
+
+/* Sends it, with the fields that every response has. response is cleared. */
+void answer (exchange_t *exchange, response_t *response);
+void answer_problem (exchange_t *exchange, const problem_t *problem);
+/* A problem about a member or a parameter. */
+__attribute__ ((format (printf, 3, 4))) void answer_invalid (exchange_t *exchange,
+                                                             const char *pointer,
+                                                             const char *format, ...);
+/* What the library told; id may be NULL. */
+void answer_code (exchange_t *exchange, int code, const tmq_error_t *error, const tmq_id_t *id);
+/* Begins a response of JSON, status 200, into whose body the writer writes. */
+json_writer_t answer_json (response_t *response);
+
+/* The call that belongs to this exchange: it is forgotten when the exchange ends. */
+link_call_t call_of (exchange_t *exchange, link_fn *fn);
+/* Answers with the problem unless code is TMQ_OK. */
+void started (exchange_t *exchange, int code, const tmq_error_t *error);
+/* True if the completion is good; else it has been answered. */
+bool came_well (exchange_t *exchange, const tmq_completion_t *completion, const tmq_id_t *id);
+/* Memory of the exchange, zeroed, that is freed with it; NULL, answered, when there is none. */
+void *keep_state (exchange_t *exchange, size_t size, void (*clear) (void *state));
+
+/* The id of the path's first parameter; false, answered, if it is none. */
+bool path_id (exchange_t *exchange, tmq_id_t *out);
+/* Tasks carry the name of who submitted them in this label, which nobody else may set. */
+#define PRINCIPAL_LABEL "gw.principal"
+bool owns (const exchange_t *exchange, const tmq_task_t *task);
+/* Seconds of "Prefer: wait=N" in milliseconds, within the limit; 0: not wanted. */
+uint32_t wait_wanted_ms (const exchange_t *exchange);
+void entity_tag (char out[ENTITY_TAG_SIZE], const exchange_t *exchange, const tmq_task_t *task);
+/* True if the field (If-None-Match) has that tag, or is "*". */
+bool tag_matches (const exchange_t *exchange, const char *tag);
+
+#endif

@@ -1,0 +1,288 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "rest/door.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "log/log.h"
+#include "rest/answer.h"
+#include "rest/routes.h"
+#include "timestamp.h"
+
+/* A step of the way in; false: it has been answered. */
+typedef bool gate_fn (service_t *self, exchange_t *exchange);
+
+/* The client's own name for its request, if it is a decent one. */
+static void name_request (exchange_t *exchange)
+{
+    const char *given = http_request_field (exchange->request, "x-request-id");
+    bool good = given != NULL && given[0] != '\0' && strlen (given) < EXCHANGE_ID_SIZE;
+    for (const char *at = given; good && *at != '\0'; at++)
+        good = (unsigned char) *at > ' ' && (unsigned char) *at < 0x7f;
+    if (good) {
+        snprintf (exchange->id, sizeof exchange->id, "%s", given);
+        return;
+    }
+    tmq_id_t id;
+    tmq_id_make (&id);
+    tmq_id_format (&id, exchange->id);
+}
+
+static bool gate_target (service_t *self, exchange_t *exchange)
+{
+    (void) self;
+    const char *flaw = http_target_parse (&exchange->target, exchange->request->target);
+    if (flaw != NULL)
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_MALFORMED, .detail = flaw});
+    return flaw == NULL;
+}
+
+/* Nobody's browser can be made to open a socket file. */
+static bool gate_origin (service_t *self, exchange_t *exchange)
+{
+    const http_request_t *request = exchange->request;
+    const char *host = http_request_field (request, "host");
+    const char *origin = http_request_field (request, "origin");
+    const bool is_file = strcmp (exchange->peer, "unix") == 0;
+    problem_t problem = {.kind = PROBLEM_FOREIGN_ORIGIN};
+    if (!is_file && (host == NULL || !origin_host_is_good (host, &self->hosts)))
+        problem.detail = "Host is neither a loopback address nor one of the key 'host'";
+    else if (http_request_count (request, "origin") > 1 ||
+             (origin != NULL && !origin_is_good (origin, host != NULL ? host : "", &self->origins)))
+        problem.detail = "Origin is neither ours nor one of the key 'origin'";
+    if (problem.detail != NULL)
+        answer_problem (exchange, &problem);
+    return problem.detail == NULL;
+}
+
+/* A browser asks before it lets a page of another origin use us. */
+static bool gate_preflight (service_t *self, exchange_t *exchange)
+{
+    const http_request_t *request = exchange->request;
+    const char *origin = http_request_field (request, "origin");
+    response_t response;
+    if (request->method != HTTP_METHOD_OPTIONS || origin == NULL ||
+        !names_have (&self->origins, origin))
+        return true;
+    response_init (&response, 204);
+    response_field (&response, "Access-Control-Allow-Methods", "GET, POST, DELETE");
+    response_field (&response, "Access-Control-Allow-Headers",
+                    "Authorization, Content-Type, Idempotency-Key, If-None-Match, Prefer, "
+                    "Taskmq-Namespace, X-Request-Id, traceparent, tracestate");
+    response_field (&response, "Access-Control-Max-Age", "600");
+    answer (exchange, &response);
+    return false;
+}
+
+static bool gate_route (service_t *self, exchange_t *exchange)
+{
+    unsigned allowed = 0;
+    char methods[64] = "";
+    response_t response;
+    (void) self;
+    exchange->route = routes_find (exchange, &allowed);
+    if (exchange->route != NULL)
+        return true;
+    response_init (&response, 404);
+    for (size_t i = 0; i < HTTP_METHODS_COUNT; i++)
+        if ((allowed & 1U << i) != 0)
+            snprintf (methods + strlen (methods), sizeof methods - strlen (methods), "%s%s",
+                      methods[0] != '\0' ? ", " : "", http_method_text ((http_method_t) i));
+    if (allowed != 0)
+        response_field (&response, "Allow", methods);
+    problem_write (&response,
+                   &(problem_t){.kind = allowed != 0 ? PROBLEM_METHOD : PROBLEM_NOT_FOUND,
+                                .detail = allowed != 0 ? NULL : "there is no such path"},
+                   exchange->id);
+    answer (exchange, &response);
+    return false;
+}
+
+/* Whose token is it? */
+static principal_t *identify (service_t *self, exchange_t *exchange)
+{
+    static const char bearer[] = "Bearer ";
+    const char *given = http_request_field (exchange->request, "authorization");
+    if (given == NULL)
+        return http_request_count (exchange->request, "authorization") == 0 ? self->anybody : NULL;
+    if (strncasecmp (given, bearer, sizeof bearer - 1) != 0)
+        return NULL;
+    return tokens_find (&self->tokens, given + sizeof bearer - 1, clock_ms (CLOCK_REALTIME));
+}
+
+static bool gate_token (service_t *self, exchange_t *exchange)
+{
+    const int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
+    const int64_t wait_ms = failures_wait_ms (&self->failures, exchange->peer, now_ms);
+    const bool tries = http_request_count (exchange->request, "authorization") > 0;
+    if (exchange->route->access == ACCESS_PUBLIC)
+        return true;
+    if (wait_ms > 0) {
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_RATE_LIMITED,
+                                               .detail = "too many wrong tokens from this address",
+                                               .retry_after_ms = (uint32_t) wait_ms});
+        return false;
+    }
+    principal_t *principal = identify (self, exchange);
+    if (principal == NULL) {
+        self->auth_failures++;
+        if (tries)
+            failures_add (&self->failures, exchange->peer,
+                          self->settings.numbers[SETTING_FAILURES_MAX],
+                          self->settings.numbers[SETTING_FAILURES_PAUSE], now_ms);
+        answer_problem (exchange,
+                        &(problem_t){.kind = PROBLEM_NOT_AUTHENTICATED,
+                                     .detail = tries ? "the token is not known, or its time is over"
+                                                     : "say 'Authorization: Bearer TOKEN'"});
+        return false;
+    }
+    if (tries)
+        failures_clear (&self->failures, exchange->peer);
+    principal->references++;
+    principal->requests++;
+    exchange->principal = principal;
+    return true;
+}
+
+static bool gate_rate (service_t *self, exchange_t *exchange)
+{
+    principal_t *principal = exchange->principal;
+    uint64_t left, wait_ms;
+    problem_t problem = {.kind = PROBLEM_RATE_LIMITED};
+    if (principal == NULL)
+        return true;
+    const uint64_t *numbers = self->settings.numbers;
+    if (!rate_take (&principal->rate, numbers[SETTING_RATE], numbers[SETTING_RATE_BURST],
+                    exchange->began_us, &left, &wait_ms)) {
+        problem.detail = "more requests in a second than the key 'rate' allows";
+        problem.retry_after_ms = (uint32_t) wait_ms;
+    } else if (principal->requests > numbers[SETTING_PRINCIPAL_REQUESTS_MAX]) {
+        problem.detail = "more requests at a time than 'principal_requests_max' allows";
+    }
+    if (problem.detail == NULL)
+        return true;
+    self->rate_limited++;
+    answer_problem (exchange, &problem);
+    return false;
+}
+
+static bool gate_policy (service_t *self, exchange_t *exchange)
+{
+    const principal_t *principal = exchange->principal;
+    const char *ns = http_request_field (exchange->request, "taskmq-namespace");
+    problem_t problem = {.kind = PROBLEM_DENIED};
+    if (principal == NULL)
+        return true;
+    if (!policy_allows (principal->roles, exchange->route->access)) {
+        problem.detail = "the token has not the role for this";
+    } else if (ns != NULL && !principal_has (principal, ns)) {
+        problem.detail = "the token is not for this namespace";
+    } else if (ns == NULL && principal->namespaces_count > 1 &&
+               exchange->route->access != ACCESS_SCRAPE) {
+        problem = (problem_t){.kind = PROBLEM_INVALID,
+                              .detail = "the token is for several namespaces: say "
+                                        "'Taskmq-Namespace: NAME'"};
+    } else {
+        exchange->link = service_link (self, ns != NULL ? ns : principal->namespaces[0]);
+        if (exchange->link == NULL)
+            problem =
+                (problem_t){.kind = PROBLEM_BUSY, .detail = "there is no way to this namespace"};
+    }
+    if (problem.detail != NULL)
+        answer_problem (exchange, &problem);
+    return problem.detail == NULL;
+}
+
+/* True if the value is that media type, whatever its parameters. */
+static bool is_type (const char *value, const char *type)
+{
+    const size_t length = strlen (type);
+    return value != NULL && strncasecmp (value, type, length) == 0 &&
+           (value[length] == '\0' || strchr ("; \t", value[length]) != NULL);
+}
+
+static bool gate_body (service_t *self, exchange_t *exchange)
+{
+    const http_request_t *request = exchange->request;
+    const body_kind_t kind = exchange->route->body;
+    const bool has_body = request->chunked || request->content_length > 0;
+    const char *type = http_request_field (request, "content-type");
+    if (kind == BODY_JSON && has_body && !is_type (type, "application/json")) {
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_MEDIA_TYPE,
+                                               .detail = "the body is application/json"});
+        return false;
+    }
+    if (kind == BODY_NONE && has_body) {
+        answer_invalid (exchange, "", "this takes no body");
+        return false;
+    }
+    exchange->body_bytes_max = kind == BODY_RAW    ? self->settings.numbers[SETTING_RAW_BYTES_MAX]
+                               : kind == BODY_JSON ? self->settings.numbers[SETTING_JSON_BYTES_MAX]
+                                                   : 0;
+    return true;
+}
+
+static void handle_head (void *context, exchange_t *exchange)
+{
+    static gate_fn *const gates[] = {gate_target, gate_origin, gate_preflight, gate_route,
+                                     gate_token,  gate_rate,   gate_policy,    gate_body};
+    exchange->service = context;
+    name_request (exchange);
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
+        if (!gates[i](context, exchange))
+            return;
+}
+
+static void handle_whole (void *context, exchange_t *exchange)
+{
+    (void) context;
+    exchange->route->run (exchange);
+}
+
+static void log_end (const exchange_t *exchange, int status)
+{
+    const log_level_t level = status >= 500 && status != 503 ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG;
+    log_write (
+        level, "GATEWAY-REQUEST", "answered",
+        LOG_FIELDS (LOG_TEXT ("method", http_method_text (exchange->request->method)),
+                    LOG_TEXT ("route", exchange->route ? exchange->route->path : "-"),
+                    LOG_NUMBER ("status", status),
+                    LOG_NUMBER ("us", clock_us (CLOCK_MONOTONIC) - exchange->began_us),
+                    LOG_TEXT ("principal", exchange->principal ? exchange->principal->name : "-"),
+                    LOG_TEXT ("request_id", exchange->id)));
+}
+
+static void handle_end (void *context, exchange_t *exchange, int status)
+{
+    service_t *self = context;
+    self->requests += status != 0;
+    log_end (exchange, status);
+    if (exchange->link != NULL)
+        link_forget (exchange->link, &exchange->ticket);
+    if (exchange->state_free != NULL)
+        exchange->state_free (exchange->state);
+    http_target_clear (&exchange->target);
+    if (exchange->principal != NULL) {
+        exchange->principal->requests--;
+        principal_release (exchange->principal);
+    }
+}
+
+static void handle_refusal (void *context, response_t *response, int status, const char *reason)
+{
+    (void) context;
+    problem_write (response, &(problem_t){.kind = problem_of_status (status), .detail = reason},
+                   NULL);
+    response_field (response, "Cache-Control", "no-store");
+    response->status = status;
+}
+
+exchange_handler_t door_handler (service_t *service)
+{
+    return (exchange_handler_t){service, handle_head, handle_whole, handle_end, handle_refusal};
+}

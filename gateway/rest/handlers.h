@@ -1,0 +1,33 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The functions of the routes. */
+#ifndef TASKMQ_GATEWAY_REST_HANDLERS_H
+#define TASKMQ_GATEWAY_REST_HANDLERS_H
+
+#include "rest/answer.h"
+
+void submit_json (exchange_t *exchange);
+void submit_raw (exchange_t *exchange);
+void submit_batch (exchange_t *exchange);
+
+void task_show (exchange_t *exchange);
+void task_result (exchange_t *exchange);
+void task_payload (exchange_t *exchange);
+void task_events (exchange_t *exchange);
+void task_cancel (exchange_t *exchange);
+void task_list (exchange_t *exchange);
+void task_count (exchange_t *exchange);
+void task_wait (exchange_t *exchange);
+void task_resolve (exchange_t *exchange);
+
+void queue_list (exchange_t *exchange);
+void queue_show (exchange_t *exchange);
+void stats_show (exchange_t *exchange);
+
+void health_show (exchange_t *exchange);
+void ready_show (exchange_t *exchange);
+void problem_show (exchange_t *exchange);
+
+#endif

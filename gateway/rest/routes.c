@@ -1,0 +1,73 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "rest/routes.h"
+
+#include <string.h>
+
+#include "rest/handlers.h"
+
+static const route_t routes[] = {
+    {HTTP_METHOD_POST, "/v1/tasks", ACCESS_SUBMIT, BODY_JSON, submit_json},
+    {HTTP_METHOD_POST, "/v1/queues/{queue}/tasks", ACCESS_SUBMIT, BODY_RAW, submit_raw},
+    {HTTP_METHOD_POST, "/v1/tasks:batch", ACCESS_SUBMIT, BODY_JSON, submit_batch},
+    {HTTP_METHOD_GET, "/v1/tasks", ACCESS_READ, BODY_NONE, task_list},
+    {HTTP_METHOD_GET, "/v1/tasks:count", ACCESS_READ, BODY_NONE, task_count},
+    {HTTP_METHOD_POST, "/v1/tasks:wait", ACCESS_READ, BODY_JSON, task_wait},
+    {HTTP_METHOD_GET, "/v1/tasks/{id}", ACCESS_READ, BODY_NONE, task_show},
+    {HTTP_METHOD_GET, "/v1/tasks/{id}/result", ACCESS_READ, BODY_NONE, task_result},
+    {HTTP_METHOD_GET, "/v1/tasks/{id}/payload", ACCESS_READ, BODY_NONE, task_payload},
+    {HTTP_METHOD_GET, "/v1/tasks/{id}/events", ACCESS_READ, BODY_NONE, task_events},
+    {HTTP_METHOD_POST, "/v1/tasks/{id}/cancel", ACCESS_CHANGE, BODY_JSON, task_cancel},
+    {HTTP_METHOD_GET, "/v1/resolve/{suffix}", ACCESS_READ, BODY_NONE, task_resolve},
+    {HTTP_METHOD_GET, "/v1/queues", ACCESS_OVERVIEW, BODY_NONE, queue_list},
+    {HTTP_METHOD_GET, "/v1/queues/{queue}", ACCESS_OVERVIEW, BODY_NONE, queue_show},
+    {HTTP_METHOD_GET, "/v1/stats", ACCESS_OVERVIEW, BODY_NONE, stats_show},
+    {HTTP_METHOD_GET, "/problems/{type}", ACCESS_PUBLIC, BODY_NONE, problem_show},
+    {HTTP_METHOD_GET, "/healthz", ACCESS_PUBLIC, BODY_NONE, health_show},
+    {HTTP_METHOD_GET, "/readyz", ACCESS_PUBLIC, BODY_NONE, ready_show},
+};
+
+/* True if the path is that of the target; its parameters are laid into the exchange. */
+static bool matches (exchange_t *exchange, const char *path)
+{
+    const http_target_t *target = &exchange->target;
+    size_t parameters = 0;
+    for (size_t i = 0; i < target->segments_count; i++) {
+        if (*path++ != '/')
+            return false;
+        const size_t length = strcspn (path, "/");
+        const char *segment = target->segments[i];
+        if (*path == '{')
+            exchange->parameters[parameters++] = segment;
+        else if (strlen (segment) != length || memcmp (segment, path, length) != 0)
+            return false;
+        path += length;
+    }
+    return *path == '\0';
+}
+
+const route_t *routes_find (exchange_t *exchange, unsigned *allowed)
+{
+    const http_method_t asked = exchange->request->method;
+    const http_method_t wanted = asked == HTTP_METHOD_HEAD ? HTTP_METHOD_GET : asked;
+    *allowed = 0;
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        if (!matches (exchange, routes[i].path))
+            continue;
+        if (routes[i].method == wanted)
+            return &routes[i];
+        *allowed |= 1U << routes[i].method;
+        if (routes[i].method == HTTP_METHOD_GET)
+            *allowed |= 1U << HTTP_METHOD_HEAD;
+    }
+    return NULL;
+}
+
+void routes_print (FILE *out)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        fprintf (out, "%-6s %-28s %s\n", http_method_text (routes[i].method), routes[i].path,
+                 policy_who (routes[i].access));
+}

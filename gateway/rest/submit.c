@@ -1,0 +1,241 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Submitting tasks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rest/handlers.h"
+#include "rest/spec.h"
+
+static void write_text (json_writer_t *writer, const char *key, const char *text)
+{
+    json_write_key (writer, key);
+    json_write_text (writer, text);
+}
+
+static void write_receipt (json_writer_t *writer, const tmq_receipt_t *receipt, const char *queue)
+{
+    char id[37];
+    const bool good = receipt->code == TMQ_OK;
+    tmq_id_format (&receipt->id, id);
+    json_write_object_begin (writer);
+    write_text (writer, "task_id", good || receipt->code == TMQ_UNKNOWN ? id : NULL);
+    write_text (writer, "queue", queue);
+    write_text (writer, "status", good ? tmq_status_text (receipt->status) : NULL);
+    json_write_key (writer, "existing");
+    json_write_bool (writer, good && receipt->existing);
+    write_text (writer, "code", tmq_code_name (receipt->code));
+    write_text (writer, "detail",
+                good                       ? NULL
+                : receipt->text[0] != '\0' ? receipt->text
+                                           : tmq_code_text (receipt->code));
+    json_write_object_end (writer);
+}
+
+/* One task. */
+
+typedef struct submission {
+    spec_t spec;
+} submission_t;
+
+static void clear_submission (void *state)
+{
+    submission_t *submission = state;
+    spec_clear (&submission->spec);
+    free (submission);
+}
+
+static void submitted (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    const submission_t *submission = exchange->state;
+    const tmq_receipt_t *receipt = completion->receipts;
+    char location[64] = "/v1/tasks/";
+    response_t response;
+    if (completion->code == TMQ_CONFLICT && submission->spec.submit.dedup_key != NULL) {
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_KEY_REUSED,
+                                               .code = TMQ_CONFLICT,
+                                               .detail = "the key belongs to a task with other "
+                                                         "content"});
+        return;
+    }
+    if (!came_well (exchange, completion,
+                    completion->code == TMQ_UNKNOWN && receipt != NULL ? &receipt->id : NULL))
+        return;
+    json_writer_t writer = answer_json (&response);
+    response.status = receipt->existing ? 200 : 201;
+    tmq_id_format (&receipt->id, location + strlen (location));
+    response_field (&response, "Location", location);
+    if (receipt->existing)
+        response_field (&response, "Idempotent-Replayed", "true");
+    write_receipt (&writer, receipt, submission->spec.submit.queue);
+    json_write_newline (&writer);
+    answer (exchange, &response);
+}
+
+static void start_submission (exchange_t *exchange, bool good)
+{
+    submission_t *submission = exchange->state;
+    spec_t *spec = &submission->spec;
+    const char *key = http_request_field (exchange->request, "idempotency-key");
+    tmq_error_t error;
+    if (key == NULL && http_request_count (exchange->request, "idempotency-key") > 0)
+        key = "";
+    good = good && spec_finish (spec, exchange->principal, key);
+    if (!good) {
+        answer_invalid (exchange, spec->pointer, "%s", spec->error);
+        return;
+    }
+    spec_trace (spec, exchange->request);
+    started (exchange,
+             link_submit (exchange->link, call_of (exchange, submitted), &spec->submit, &error),
+             &error);
+}
+
+void submit_json (exchange_t *exchange)
+{
+    submission_t *submission = keep_state (exchange, sizeof *submission, clear_submission);
+    const slice_t text = {(const char *) exchange->body.data, exchange->body.length};
+    if (submission != NULL)
+        start_submission (exchange, spec_from_json (&submission->spec, text, NULL));
+}
+
+void submit_raw (exchange_t *exchange)
+{
+    submission_t *submission = keep_state (exchange, sizeof *submission, clear_submission);
+    if (submission == NULL)
+        return;
+    spec_t *spec = &submission->spec;
+    const bool good = spec_from_query (spec, &exchange->target, exchange->parameters[0]);
+    const char *type = http_request_field (exchange->request, "content-type");
+    if (type != NULL && strlen (type) > TMQ_CONTENT_TYPE_BYTES_MAX) {
+        answer_invalid (exchange, "Content-Type", "it has more than %d bytes",
+                        TMQ_CONTENT_TYPE_BYTES_MAX);
+        return;
+    }
+    spec->submit.content_type = type;
+    spec->submit.payload = exchange->body.data;
+    spec->submit.payload_bytes = exchange->body.length;
+    start_submission (exchange, good);
+}
+
+/* Many. */
+
+typedef struct batch {
+    spec_t *specs;
+    tmq_receipt_t *receipts; /* of those that were refused here */
+    size_t *places;          /* of those that are sent */
+    tmq_submit_t *submits;
+    size_t count;
+    size_t sent;
+} batch_t;
+
+static void clear_batch (void *state)
+{
+    batch_t *batch = state;
+    for (size_t i = 0; batch->specs != NULL && i < batch->count; i++)
+        spec_clear (&batch->specs[i]);
+    free (batch->specs);
+    free (batch->receipts);
+    free (batch->places);
+    free (batch->submits);
+    free (batch);
+}
+
+static void answer_batch (exchange_t *exchange)
+{
+    const batch_t *batch = exchange->state;
+    response_t response;
+    json_writer_t writer = answer_json (&response);
+    json_write_object_begin (&writer);
+    json_write_key (&writer, "items");
+    json_write_array_begin (&writer);
+    for (size_t i = 0; i < batch->count; i++)
+        write_receipt (&writer, &batch->receipts[i], batch->specs[i].submit.queue);
+    json_write_array_end (&writer);
+    json_write_object_end (&writer);
+    json_write_newline (&writer);
+    answer (exchange, &response);
+}
+
+static void batch_submitted (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    batch_t *batch = exchange->state;
+    if (completion->receipts == NULL || completion->receipts_count != batch->sent) {
+        came_well (exchange, completion, NULL);
+        return;
+    }
+    for (size_t i = 0; i < batch->sent; i++)
+        batch->receipts[batch->places[i]] = completion->receipts[i];
+    answer_batch (exchange);
+}
+
+/* An item that is no good is told as such; the others go. */
+static void read_item (exchange_t *exchange, batch_t *batch, slice_t item)
+{
+    const size_t place = batch->count++;
+    spec_t *spec = &batch->specs[place];
+    if (spec_from_json (spec, item, NULL) && spec_finish (spec, exchange->principal, NULL)) {
+        spec_trace (spec, exchange->request);
+        batch->places[batch->sent] = place;
+        batch->submits[batch->sent++] = spec->submit;
+        return;
+    }
+    batch->receipts[place].code = TMQ_INVALID;
+    snprintf (batch->receipts[place].text, sizeof batch->receipts[place].text, "%s", spec->error);
+}
+
+/* The array; length 0: answered. */
+static slice_t find_items (exchange_t *exchange)
+{
+    char error[INPUT_ERROR_SIZE];
+    const slice_t none = {"", 0};
+    const slice_t text = {(const char *) exchange->body.data, exchange->body.length};
+    json_t *object = input_object (text, error);
+    const json_t *tasks = json_object_get (object, "tasks");
+    const size_t count = json_array_size (tasks);
+    const bool alone = json_object_size (object) == 1;
+    json_decref (object);
+    if (object == NULL)
+        answer_invalid (exchange, "", "%s", error);
+    else if (!alone || count == 0 || count > TMQ_SUBMIT_ITEMS_MAX)
+        answer_invalid (exchange, "/tasks", "the body is {\"tasks\":[…]} with 1 to %d of them",
+                        TMQ_SUBMIT_ITEMS_MAX);
+    else
+        return input_member (text, "tasks");
+    return none;
+}
+
+void submit_batch (exchange_t *exchange)
+{
+    tmq_error_t error;
+    slice_t item;
+    slice_t items = find_items (exchange);
+    if (items.length == 0)
+        return;
+    batch_t *batch = keep_state (exchange, sizeof *batch, clear_batch);
+    if (batch == NULL)
+        return;
+    batch->specs = calloc (TMQ_SUBMIT_ITEMS_MAX, sizeof *batch->specs);
+    batch->receipts = calloc (TMQ_SUBMIT_ITEMS_MAX, sizeof *batch->receipts);
+    batch->places = calloc (TMQ_SUBMIT_ITEMS_MAX, sizeof *batch->places);
+    batch->submits = calloc (TMQ_SUBMIT_ITEMS_MAX, sizeof *batch->submits);
+    if (batch->specs == NULL || batch->receipts == NULL || batch->places == NULL ||
+        batch->submits == NULL) {
+        answer_code (exchange, TMQ_NO_MEMORY, NULL, NULL);
+        return;
+    }
+    while (input_next (&items, &item))
+        read_item (exchange, batch, item);
+    if (batch->sent == 0)
+        answer_batch (exchange);
+    else
+        started (exchange,
+                 link_submit_batch (exchange->link, call_of (exchange, batch_submitted),
+                                    batch->submits, batch->sent, &error),
+                 &error);
+}

@@ -1,0 +1,356 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One task: its record, its bytes, its history, its end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rest/handlers.h"
+#include "rest/input.h"
+#include "rest/query.h"
+#include "rest/route.h"
+#include "view.h"
+
+/* What stands behind the id in the path. */
+typedef struct subject {
+    tmq_id_t id;
+    link_fn *next; /* after the task was found to be theirs */
+    int (*start) (exchange_t *exchange, tmq_error_t *error);
+    char message[TMQ_MESSAGE_BYTES_MAX + 1]; /* of a cancel */
+    uint64_t before;                         /* of a page of events */
+    uint32_t limit;
+} subject_t;
+
+static subject_t *subject_of (exchange_t *exchange)
+{
+    return exchange->state;
+}
+
+/* NULL: answered. */
+static subject_t *begin_subject (exchange_t *exchange)
+{
+    tmq_id_t id;
+    if (!path_id (exchange, &id))
+        return NULL;
+    subject_t *subject = keep_state (exchange, sizeof *subject, free);
+    if (subject != NULL)
+        subject->id = id;
+    return subject;
+}
+
+/* A task of somebody else is as one that is not there. */
+static bool came_theirs (exchange_t *exchange, const tmq_completion_t *completion)
+{
+    const tmq_id_t *id = &subject_of (exchange)->id;
+    if (!came_well (exchange, completion, id))
+        return false;
+    if (owns (exchange, completion->task))
+        return true;
+    answer_code (exchange, TMQ_NOT_FOUND, NULL, id);
+    return false;
+}
+
+static void act (exchange_t *exchange)
+{
+    tmq_error_t error;
+    started (exchange, subject_of (exchange)->start (exchange, &error), &error);
+}
+
+static void looked_at (void *context, tmq_completion_t *completion)
+{
+    if (came_theirs (context, completion))
+        act (context);
+}
+
+/* What does not bring the task itself is begun when it is known whose it is. */
+static void act_if_theirs (exchange_t *exchange)
+{
+    tmq_error_t error;
+    if (!policy_own_only (exchange->principal->roles, exchange->route->access))
+        act (exchange);
+    else
+        started (exchange,
+                 link_get (exchange->link, call_of (exchange, looked_at),
+                           &subject_of (exchange)->id, &error),
+                 &error);
+}
+
+/* The record. */
+
+static void answer_task (exchange_t *exchange, const tmq_task_t *task)
+{
+    static const task_extras_t extras = {.no_result = true};
+    char tag[ENTITY_TAG_SIZE];
+    task_view_t view;
+    view_room_t room;
+    response_t response;
+    json_writer_t writer = answer_json (&response);
+    entity_tag (tag, exchange, task);
+    response_field (&response, "ETag", tag);
+    view_task (&view, &room, task);
+    json_write_task (&writer, &view, &extras);
+    json_write_newline (&writer);
+    answer (exchange, &response);
+}
+
+static void answer_unchanged (exchange_t *exchange, const char *tag)
+{
+    response_t response;
+    response_init (&response, 304);
+    response_field (&response, "ETag", tag);
+    answer (exchange, &response);
+}
+
+static void task_came (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    char tag[ENTITY_TAG_SIZE];
+    if (!came_theirs (exchange, completion))
+        return;
+    entity_tag (tag, exchange, completion->task);
+    if (tag_matches (exchange, tag))
+        answer_unchanged (exchange, tag);
+    else
+        answer_task (exchange, completion->task);
+}
+
+static int get_task (exchange_t *exchange, tmq_error_t *error)
+{
+    return link_get (exchange->link, call_of (exchange, task_came), &subject_of (exchange)->id,
+                     error);
+}
+
+void task_show (exchange_t *exchange)
+{
+    subject_t *subject = begin_subject (exchange);
+    if (subject == NULL)
+        return;
+    subject->start = get_task;
+    act (exchange);
+}
+
+/* Its bytes. */
+
+/* Foreign bytes on our own origin: a browser is to do nothing with them but to keep them. */
+static void answer_bytes (exchange_t *exchange, const tmq_task_t *task, const char *type)
+{
+    char name[80];
+    char id[37];
+    response_t response;
+    response_init (&response, 200);
+    tmq_id_format (&task->id, id);
+    snprintf (name, sizeof name, "attachment; filename=\"%s\"", id);
+    response_field (&response, "Content-Type", *type != '\0' ? type : "application/octet-stream");
+    response_field (&response, "Content-Disposition", name);
+    response_field (&response, "Content-Security-Policy", "sandbox; default-src 'none'");
+    bytes_append (&response.body, task->body, task->body_bytes);
+    answer (exchange, &response);
+}
+
+/* They would have to be taken piece by piece. */
+static void answer_blob (exchange_t *exchange, const tmq_task_t *task)
+{
+    char id[37];
+    tmq_id_format (&task->id, id);
+    answer_problem (exchange, &(problem_t){.kind = PROBLEM_NOT_IMPLEMENTED,
+                                           .detail = "bytes beyond 256 KiB are not given here; "
+                                                     "taskctl and the library have them",
+                                           .task_id = id});
+}
+
+static void answer_no_result (exchange_t *exchange, const tmq_task_t *task)
+{
+    char detail[400];
+    char id[37];
+    tmq_id_format (&task->id, id);
+    snprintf (detail, sizeof detail, "the task is %s%s%.300s", tmq_status_text (task->status),
+              task->error_message[0] != '\0' ? ": " : "", task->error_message);
+    answer_problem (exchange,
+                    &(problem_t){.kind = PROBLEM_NO_RESULT, .detail = detail, .task_id = id});
+}
+
+static void result_came (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    char id[37];
+    if (completion->code == TMQ_WRONG_STATUS) {
+        tmq_id_format (&subject_of (exchange)->id, id);
+        answer_problem (exchange,
+                        &(problem_t){.kind = PROBLEM_UNFINISHED,
+                                     .code = TMQ_WRONG_STATUS,
+                                     .detail = completion->error ? completion->error->text : NULL,
+                                     .retry_after_ms = 1000,
+                                     .task_id = id});
+        return;
+    }
+    if (!came_theirs (exchange, completion))
+        return;
+    const tmq_task_t *task = completion->task;
+    if (task->result_blob.bytes > 0)
+        answer_blob (exchange, task);
+    else if (task->body == NULL || (task->body_bytes == 0 && task->status != TMQ_STATUS_COMPLETED))
+        answer_no_result (exchange, task);
+    else
+        answer_bytes (exchange, task, task->result_type);
+}
+
+static int get_result (exchange_t *exchange, tmq_error_t *error)
+{
+    return link_result (exchange->link, call_of (exchange, result_came), &subject_of (exchange)->id,
+                        error);
+}
+
+/* However the wait ended, the result tells more. */
+static void waited (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    if (completion->code != TMQ_OK && completion->code != TMQ_TIMEOUT) {
+        came_well (exchange, completion, &subject_of (exchange)->id);
+        return;
+    }
+    subject_of (exchange)->start = get_result;
+    act (exchange);
+}
+
+static int wait_for_end (exchange_t *exchange, tmq_error_t *error)
+{
+    return link_wait (exchange->link, call_of (exchange, waited), &subject_of (exchange)->id, 1,
+                      wait_wanted_ms (exchange), error);
+}
+
+void task_result (exchange_t *exchange)
+{
+    subject_t *subject = begin_subject (exchange);
+    if (subject == NULL)
+        return;
+    /* A result that is not there yet must not tell that a foreign task is. */
+    subject->start = wait_wanted_ms (exchange) > 0 ? wait_for_end : get_result;
+    act_if_theirs (exchange);
+}
+
+static void payload_came (void *context, tmq_completion_t *completion)
+{
+    if (!came_theirs (context, completion))
+        return;
+    if (completion->task->payload_blob.bytes > 0)
+        answer_blob (context, completion->task);
+    else
+        answer_bytes (context, completion->task, completion->task->content_type);
+}
+
+static int get_payload (exchange_t *exchange, tmq_error_t *error)
+{
+    return link_payload (exchange->link, call_of (exchange, payload_came),
+                         &subject_of (exchange)->id, error);
+}
+
+void task_payload (exchange_t *exchange)
+{
+    subject_t *subject = begin_subject (exchange);
+    if (subject == NULL)
+        return;
+    subject->start = get_payload;
+    act (exchange);
+}
+
+/* Its history. */
+
+static void events_came (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    event_view_t view;
+    view_room_t room;
+    response_t response;
+    if (!came_well (exchange, completion, &subject_of (exchange)->id))
+        return;
+    const tmq_event_list_t *list = completion->events;
+    json_writer_t writer = answer_json (&response);
+    json_write_object_begin (&writer);
+    json_write_key (&writer, "items");
+    json_write_array_begin (&writer);
+    for (size_t i = 0; i < list->count; i++) {
+        view_event (&view, &room, list->events[i], NULL);
+        json_write_event (&writer, &view);
+    }
+    json_write_array_end (&writer);
+    json_write_key (&writer, "before");
+    if (list->before_seq != 0)
+        json_write_uint (&writer, list->before_seq);
+    else
+        json_write_null (&writer);
+    json_write_object_end (&writer);
+    json_write_newline (&writer);
+    answer (exchange, &response);
+}
+
+static int get_events (exchange_t *exchange, tmq_error_t *error)
+{
+    const subject_t *subject = subject_of (exchange);
+    return link_events (exchange->link, call_of (exchange, events_came), &subject->id,
+                        subject->before, subject->limit, error);
+}
+
+void task_events (exchange_t *exchange)
+{
+    static const char *const names[] = {"before", "limit"};
+    uint64_t limit = 0;
+    subject_t *subject = begin_subject (exchange);
+    if (subject == NULL || !known_parameters (exchange, names, 2) ||
+        !number_parameter (exchange, &subject->before, "before", INT64_MAX) ||
+        !number_parameter (exchange, &limit, "limit", TMQ_LIST_LIMIT_MAX))
+        return;
+    subject->limit = (uint32_t) limit;
+    subject->start = get_events;
+    act_if_theirs (exchange);
+}
+
+/* Its end. */
+
+static void cancelled (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    if (came_well (exchange, completion, &subject_of (exchange)->id))
+        answer_task (exchange, completion->task);
+}
+
+static int start_cancel (exchange_t *exchange, tmq_error_t *error)
+{
+    const subject_t *subject = subject_of (exchange);
+    return link_cancel (exchange->link, call_of (exchange, cancelled), &subject->id,
+                        subject->message[0] != '\0' ? subject->message : NULL, error);
+}
+
+/* The body may be missing, and its one member too. */
+static bool read_message (exchange_t *exchange, subject_t *subject)
+{
+    char error[INPUT_ERROR_SIZE];
+    const slice_t text = {(const char *) exchange->body.data, exchange->body.length};
+    if (text.length == 0)
+        return true;
+    json_t *object = input_object (text, error);
+    const json_t *message = json_object_get (object, "message");
+    const size_t length = json_string_length (message);
+    const bool good =
+        object != NULL && json_object_size (object) == (message != NULL) &&
+        (message == NULL || (json_is_string (message) && length < sizeof subject->message &&
+                             strlen (json_string_value (message)) == length));
+    if (good && message != NULL)
+        memcpy (subject->message, json_string_value (message), length + 1);
+    if (!good)
+        answer_invalid (exchange, "/message", "%s",
+                        object == NULL ? error
+                                       : "the body is {\"message\":\"…\"} with at most 1024 bytes");
+    json_decref (object);
+    return good;
+}
+
+void task_cancel (exchange_t *exchange)
+{
+    subject_t *subject = begin_subject (exchange);
+    if (subject == NULL || !read_message (exchange, subject))
+        return;
+    subject->start = start_cancel;
+    act_if_theirs (exchange);
+}

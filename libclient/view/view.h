@@ -1,0 +1,25 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Tasks and events of the library as the views that proto's JSON shows: what taskctl and the
+ * gateway share. Not a part of the library. Nothing is copied; nothing allocates. */
+#ifndef TASKMQ_VIEW_VIEW_H
+#define TASKMQ_VIEW_VIEW_H
+
+#include "json.h"
+#include "taskmq.h"
+
+/* The arrays that a view points to. */
+typedef struct view_room {
+    label_view_t labels[TMQ_LABELS_MAX];
+    label_view_t needs[TMQ_NEEDS_MAX];
+    tmq_id_t depends_on[TMQ_AFTER_MAX];
+} view_room_t;
+
+void view_task (task_view_t *out, view_room_t *room, const tmq_task_t *task);
+/* Of an item that is an event or a notice. cursor may be NULL. */
+void view_event (event_view_t *out, view_room_t *room, const tmq_event_t *event,
+                 const char *cursor);
+
+#endif

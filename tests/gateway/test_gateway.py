@@ -1,0 +1,457 @@
+# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+# If a copy of the MPL was not distributed with this file, You can obtain one at
+# https://mozilla.org/MPL/2.0/.
+
+"""taskmq-gateway before a broker: test_gateway.py PART."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+from broker import Broker, die_with_the_test, eventually
+from gateway import Gateway, program
+
+HOST = b"Host: 127.0.0.1\r\n"
+POST = b"POST /v1/queues/q/tasks HTTP/1.1\r\n" + HOST
+
+
+def check(what, got, wanted):
+    assert got == wanted, f"{what}: {got!r}, not {wanted!r}"
+
+
+def check_problem(answer, status, name):
+    check("status", (answer.status, answer.fields.get("content-type")),
+          (status, "application/problem+json"))
+    check("type", answer.json["type"], "/problems/" + name)
+    check("status in the body", answer.json["status"], status)
+    check("instance", answer.json["instance"], answer.fields["x-request-id"])
+    return answer.json
+
+
+# Bytes of strangers.
+
+def hostile_cases(token):
+    """Name, bytes, statuses that must come."""
+    get = b"GET /healthz HTTP/1.1\r\n"
+    head = POST + b"Authorization: Bearer " + token.encode() + b"\r\n"
+    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
+    smuggled = get + HOST + b"\r\n"
+    return [
+        ("plain", get + HOST + b"\r\n", [200]),
+        ("no Host", get + b"\r\n", [400]),
+        ("two Hosts", get + HOST + HOST + b"\r\n", [400]),
+        ("1.0 without Host", b"GET /healthz HTTP/1.0\r\n\r\n", [403]),
+        ("1.0", b"GET /healthz HTTP/1.0\r\n" + HOST + b"\r\n", [200]),
+        ("2.0", b"GET /healthz HTTP/2.0\r\n" + HOST + b"\r\n", [505]),
+        ("1.9", b"GET /healthz HTTP/1.9\r\n" + HOST + b"\r\n", [505]),
+        ("garbage", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", [400]),
+        ("CL and TE", head + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
+         smuggled, [400]),
+        ("gzip, chunked", head + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", [400]),
+        ("xchunked and CL", head + b"Content-Length: 5\r\nTransfer-Encoding: xchunked\r\n\r\nabcde",
+         [400]),
+        ("TE twice", head + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n"
+         b"0\r\n\r\n", [400]),
+        ("CL twice", head + b"Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", [400]),
+        ("CL +3", head + b"Content-Length: +3\r\n\r\nabc", [400]),
+        ("CL -1", head + b"Content-Length: -1\r\n\r\nabc", [400]),
+        ("CL 0x3", head + b"Content-Length: 0x3\r\n\r\nabc", [400]),
+        ("CL 3, 3", head + b"Content-Length: 3, 3\r\n\r\nabc", [400]),
+        ("CL huge", head + b"Content-Length: 99999999999999999999999\r\n\r\nabc", [400]),
+        ("chunk 0x3", chunked + b"0x3\r\nabc\r\n0\r\n\r\n", [400]),
+        ("chunk -1", chunked + b"-1\r\nabc\r\n0\r\n\r\n", [400]),
+        ("chunk huge", chunked + b"ffffffffffffffffff\r\nabc\r\n0\r\n\r\n", [400]),
+        ("chunk ends wrong", chunked + b"3\r\nabcXX\r\n0\r\n\r\n", [400]),
+        ("trailers", chunked + b"0\r\nContent-Length: 9\r\n\r\n", [400]),
+        ("space before colon", get + b"Name : a\r\n" + HOST + b"\r\n", [400]),
+        ("fold", get + HOST + b"X: a\r\n b\r\n\r\n", [400]),
+        ("empty name", get + HOST + b": v\r\n\r\n", [400]),
+        ("bad name", get + HOST + b"X(y)@: v\r\n\r\n", [400]),
+        ("NUL in a value", get + HOST + b"X: a\0b\r\n\r\n", [400]),
+        ("LF alone", b"GET /healthz HTTP/1.1\nHost: 127.0.0.1\n\n", [400]),
+        ("CR alone", get + HOST + b"X: a\rb\r\n\r\n", [400]),
+        ("absolute form", b"GET http://evil.example/healthz HTTP/1.1\r\n" + HOST + b"\r\n", [400]),
+        ("method", b"FOO /healthz HTTP/1.1\r\n" + HOST + b"\r\n", [501]),
+        ("small method", b"get /healthz HTTP/1.1\r\n" + HOST + b"\r\n", [501]),
+        ("NUL in the target", b"GET /x\0y HTTP/1.1\r\n" + HOST + b"\r\n", [400]),
+        ("%00 in the target", b"GET /x%00y HTTP/1.1\r\n" + HOST + b"\r\n", [400]),
+        ("64 KiB field", get + HOST + b"X: " + b"a" * 65536 + b"\r\n\r\n", [431]),
+        ("2000 fields", get + HOST + b"".join(b"X%d: a\r\n" % i for i in range(2000)) + b"\r\n",
+         [431]),
+        ("64 KiB target", b"GET /" + b"a" * 65536 + b" HTTP/1.1\r\n" + HOST + b"\r\n", [414]),
+        ("5 MiB body", head + b"Content-Length: 5242880\r\n\r\n" + b"a" * 5242880, [413]),
+        ("three in a row", smuggled * 3, [200, 200, 200]),
+        ("HEAD", b"HEAD /healthz HTTP/1.1\r\n" + HOST + b"\r\n", [200]),
+    ]
+
+
+def silent_links(gateway):
+    """Those who say too little have so long in total, however slowly they go on."""
+    began = time.monotonic()
+    link = socket.create_connection(("127.0.0.1", gateway.port))
+    link.settimeout(0.02)
+    out = b""
+    sent = b"GET /healthz HTTP/1.1\r\n" + HOST + b"X: "
+    while not out and time.monotonic() - began < 60:
+        try:
+            link.sendall(sent)
+            sent = b"a"
+            out = link.recv(1000)
+        except socket.timeout:
+            continue
+        except OSError:
+            break
+    assert b"408" in out.split(b"\r\n")[0], out
+    link.close()
+
+
+def part_http():
+    limits = ["head_timeout = 1s", "body_timeout = 1s", "idle_timeout = 1s"]
+    with Broker() as broker, Gateway(broker, configuration=limits) as gateway:
+        for name, data, wanted in hostile_cases(gateway.first_token):
+            statuses, out = gateway.talk(data)
+            assert statuses == wanted, f"{name}: {statuses}, not {wanted}: {out[:500]!r}"
+        statuses, out = gateway.talk(None, [POST + b"Authorization: Bearer " +
+                                            gateway.first_token.encode() +
+                                            b"\r\nExpect: 100-continue\r\n"
+                                            b"Content-Length: 3\r\n\r\n", b"abc"])
+        check("Expect", statuses, [100, 201])
+        silent_links(gateway)
+        statuses, _ = gateway.talk(POST + b"Authorization: Bearer " +
+                                   gateway.first_token.encode() +
+                                   b"\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc")
+        check("after all that", statuses, [201])
+        check("nothing was smuggled", gateway.get("/v1/tasks:count").json, {"count": 2})
+
+
+# Tasks.
+
+def start_worker(broker, queue, *command):
+    return subprocess.Popen([program("taskctl"), "-e", broker.endpoint, "work", queue, "--",
+                             *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                            preexec_fn=die_with_the_test)
+
+
+def submit(gateway, body, **more):
+    answer = gateway.post("/v1/tasks", body, **more)
+    check("submit", answer.status, 201)
+    return answer.json["task_id"]
+
+
+def try_submits(gateway):
+    answer = gateway.post("/v1/tasks", {"queue": "q", "data": "hello", "labels": {"a": "b"},
+                                        "priority": 7, "ttl_ms": 3600000, "meta": {"x": [1]}})
+    check("submit", answer.status, 201)
+    task_id = answer.json["task_id"]
+    check("location", answer.fields["location"], f"/v1/tasks/{task_id}")
+    task = gateway.get(f"/v1/tasks/{task_id}")
+    check("task", [task.json[key] for key in
+                   ("task_id", "queue", "status", "priority", "ttl_ms", "meta", "payload_bytes")],
+          [task_id, "q", "queued", 7, 3600000, {"x": [1]}, 5])
+    check("labels", task.json["labels"], {"a": "b", "gw.principal": "local"})
+    check("payload", gateway.get(f"/v1/tasks/{task_id}/payload").body, b"hello")
+
+    for data, wanted in (({"base64": "AAH/"}, b"\0\1\xff"), ("\u00e4\0", "\u00e4\0".encode()),
+                         ([1, {"a": None}], b'[1, {"a": null}]'), (True, b"true"), ("", b"")):
+        other = submit(gateway, {"queue": "q", "data": data})
+        check("payload", gateway.get(f"/v1/tasks/{other}/payload").body, wanted)
+    numbers = gateway.post("/v1/tasks", '{"queue":"q","data": {"n": 1.10} }',
+                           Content_Type="application/json")
+    check("JSON as it stands", gateway.get(numbers.fields["location"] + "/payload").body,
+          b'{"n": 1.10}')
+
+    raw = gateway.post("/v1/queues/q/tasks?ttl_ms=0&label=a:c:d", b"\0raw", Content_Type="x/y")
+    check("raw", raw.status, 201)
+    answer = gateway.get(raw.fields["location"] + "/payload")
+    check("raw payload", (answer.body, answer.fields["content-type"]), (b"\0raw", "x/y"))
+    check("raw task", gateway.get(raw.fields["location"]).json["labels"]["a"], "c:d")
+    return task_id
+
+
+def try_refusals(gateway):
+    for body, pointer in (({}, "/queue"), ({"queue": "a b"}, "/queue"),
+                          ({"queue": "q", "what": 1}, "/what"), ({"queue": "q", "ttl_ms": "1h"}, "/ttl_ms"),
+                          ({"queue": "q", "priority": 256}, "/priority"),
+                          ({"queue": "q", "labels": {"gw.principal": "x"}}, "/labels"),
+                          ({"queue": "q", "labels": {"a": 1}}, "/labels"),
+                          ({"queue": "q", "meta": 1}, "/meta"),
+                          ({"queue": "q", "data": {"base64": "?"}}, "/data"),
+                          ({"queue": "q", "data": "x" * 262145}, "/data")):
+        told = check_problem(gateway.post("/v1/tasks", body), 400, "invalid")
+        check("pointer", told["errors"][0]["pointer"], pointer)
+    deep = "[" * 65 + "]" * 65
+    for text in ("", "[]", "{", '{"queue":"q","queue":"q"}', '{"queue":"q"} x', "\ufeff{}",
+                 f'{{"queue":"q","data":{deep}}}'):
+        check_problem(gateway.post("/v1/tasks", text.encode(), Content_Type="application/json"), 400,
+                      "invalid")
+    check_problem(gateway.post("/v1/tasks", b"{}", Content_Type="text/plain"), 415,
+                  "unsupported-media-type")
+    check_problem(gateway.post("/v1/queues/q/tasks?what=1", b"x"), 400, "invalid")
+    check_problem(gateway.post("/v1/queues/a%20b/tasks", b"x"), 400, "invalid")
+    check_problem(gateway.get("/v1/tasks/x"), 400, "invalid")
+    check_problem(gateway.get("/v1/tasks/01a2007e-d6c2-7f5e-8f1f-c21cce16b92e"), 404, "not-found")
+    check_problem(gateway.get("/v1/nothing"), 404, "not-found")
+    answer = gateway.ask("DELETE", "/v1/tasks")
+    check_problem(answer, 405, "method-not-allowed")
+    check("allow", answer.fields["allow"], "GET, HEAD, POST")
+    check("page", gateway.get("/problems/not-found", token=None).status, 200)
+    check_problem(gateway.get("/problems/none", token=None), 404, "not-found")
+
+
+def try_keys(gateway):
+    body = {"queue": "keys", "data": "one"}
+    first = gateway.post("/v1/tasks", body, Idempotency_Key="k")
+    again = gateway.post("/v1/tasks", body, Idempotency_Key="k")
+    check("first", (first.status, "idempotent-replayed" in first.fields), (201, False))
+    check("again", (again.status, again.fields["idempotent-replayed"]), (200, "true"))
+    check("the same task", again.json["task_id"], first.json["task_id"])
+    check_problem(gateway.post("/v1/tasks", {"queue": "keys", "data": "two"}, Idempotency_Key="k"),
+                  422, "idempotency-key-reused")
+    check_problem(gateway.post("/v1/tasks", body, Idempotency_Key="a b"), 400, "invalid")
+
+
+def try_batch(gateway):
+    answer = gateway.post("/v1/tasks:batch", {"tasks": [{"queue": "batch", "data": 1}, {"queue": "/"},
+                                                        {"queue": "batch", "data": [2, {"x": "]"}]}]})
+    check("batch", [item["code"] for item in answer.json["items"]], ["OK", "INVALID", "OK"])
+    task_id = answer.json["items"][2]["task_id"]
+    check("payload", gateway.get(f"/v1/tasks/{task_id}/payload").body, b'[2, {"x": "]"}]')
+    check_problem(gateway.post("/v1/tasks:batch", {"tasks": []}), 400, "invalid")
+    check_problem(gateway.post("/v1/tasks:batch", {"tasks": [{}] * 257}), 400, "invalid")
+
+
+def try_reads(gateway, task_id):
+    answer = gateway.get(f"/v1/tasks/{task_id}")
+    tag = answer.fields["etag"]
+    check("unchanged", gateway.get(f"/v1/tasks/{task_id}", If_None_Match=tag).status, 304)
+    check("other tag", gateway.get(f"/v1/tasks/{task_id}", If_None_Match='"1-1"').status, 200)
+    check("HEAD", (gateway.ask("HEAD", f"/v1/tasks/{task_id}").status,
+                   gateway.ask("HEAD", f"/v1/tasks/{task_id}").body), (200, b""))
+    check("short id", gateway.get(f"/v1/resolve/{task_id[-12:]}").json, {"task_id": task_id})
+    events = gateway.get(f"/v1/tasks/{task_id}/events").json
+    check("events", [item["kind"] for item in events["items"]], ["submitted"])
+    check_problem(gateway.get(f"/v1/tasks/{task_id}/result"), 409, "unfinished")
+
+    found, target = [], "/v1/tasks?queue=q&limit=3"
+    for _ in range(100):
+        answer = gateway.get(target)
+        check("list", answer.status, 200)
+        found += [item["task_id"] for item in answer.json["items"]]
+        if answer.json["next"] is None:
+            break
+        target = answer.fields["link"].split(">")[0][1:]
+    check("all pages", (len(found), len(set(found)), found[-1]), (8, 8, task_id))
+    check("count", gateway.get("/v1/tasks:count?queue=q").json, {"count": 8})
+    check("label", gateway.get("/v1/tasks:count?label=a:b").json, {"count": 1})
+    check("status", gateway.get("/v1/tasks:count?status=failed&status=working").json, {"count": 0})
+    check("time", gateway.get("/v1/tasks:count?created_since=2100-01-01T00:00:00Z").json,
+          {"count": 0})
+    for query in ("status=x", "what=1", "label=a", "created_since=soon", "limit=1001", "limit=-1"):
+        check_problem(gateway.get(f"/v1/tasks?{query}"), 400, "invalid")
+    check_problem(gateway.get("/v1/tasks?cursor=x"), 400, "bad-cursor")
+    queue = gateway.get("/v1/queues/q").json
+    check("queue", (queue["queue"], queue["ready"]), ("q", 8))
+    assert {"queue": "q", "ready": 8}.items() <= gateway.get("/v1/queues").json["items"][-1].items()
+    assert gateway.get("/v1/stats").json["counters"]["submitted"] >= 8
+    check_problem(gateway.get("/v1/queues/none"), 404, "not-found")
+
+
+def try_ends(gateway, broker, task_id):
+    answer = gateway.post(f"/v1/tasks/{task_id}/cancel", {"message": "no need"})
+    check("cancel", (answer.status, answer.json["status"], answer.json["cancel_message"]),
+          (200, "cancelled", "no need"))
+    check("again", gateway.post(f"/v1/tasks/{task_id}/cancel").status, 200)
+    check_problem(gateway.post(f"/v1/tasks/{task_id}/cancel", {"x": 1}), 400, "invalid")
+    check_problem(gateway.get(f"/v1/tasks/{task_id}/result"), 404, "no-result")
+
+    ids = [submit(gateway, {"queue": "work", "data": f"{i}"}) for i in range(3)]
+    answer = gateway.post("/v1/tasks:wait", {"ids": ids, "timeout_ms": 50})
+    check("nothing yet", (answer.json["items"], answer.json["pending"]), ([], ids))
+    worker = start_worker(broker, "work", "cat")
+    answer = gateway.get(f"/v1/tasks/{ids[0]}/result", Prefer="wait=60")
+    check("result", (answer.status, answer.body), (200, b"0"))
+    check("sandboxed", (answer.fields["content-disposition"], answer.fields["x-content-type-options"]),
+          (f'attachment; filename="{ids[0]}"', "nosniff"))
+    answer = gateway.post("/v1/tasks:wait", {"ids": ids, "mode": "all"})
+    check("all", [item["status"] for item in answer.json["items"]], ["completed"] * 3)
+    check("none is pending", answer.json["pending"], [])
+    never = submit(gateway, {"queue": "nobody"})
+    answer = gateway.post("/v1/tasks:wait", {"ids": [never, ids[1]], "mode": "any"})
+    check("any", (answer.json["items"][0]["task_id"], answer.json["pending"]), (ids[1], [never]))
+    check_problem(gateway.post(f"/v1/tasks/{ids[0]}/cancel"), 409, "wrong-status")
+    for body in ({}, {"ids": []}, {"ids": ["x"]}, {"ids": ids, "mode": "some"},
+                 {"ids": ids, "timeout_ms": 60001}):
+        check_problem(gateway.post("/v1/tasks:wait", body), 400, "invalid")
+    worker.terminate()
+    worker.wait()
+
+
+def part_rest():
+    with Broker() as broker, Gateway(broker, configuration=["rate = 100000",
+                                                            "rate_burst = 100000"]) as gateway:
+        task_id = try_submits(gateway)
+        try_reads(gateway, task_id)
+        try_refusals(gateway)
+        try_keys(gateway)
+        try_batch(gateway)
+        try_ends(gateway, broker, task_id)
+        traced = submit(gateway, {"queue": "t"},
+                        traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                        tracestate="a=b")
+        check("trace", gateway.get(f"/v1/tasks/{traced}").json["trace"],
+              "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=b")
+        answer = gateway.get("/healthz", X_Request_Id="mine")
+        check("request id", answer.fields["x-request-id"], "mine")
+        printed = gateway.run("--check")
+        check("--check", (printed.returncode, printed.stdout.splitlines()[0]), (0, "# 1 tokens"))
+
+
+# Who may do what.
+
+def try_tokens(gateway):
+    check_problem(gateway.get("/v1/tasks", token=None), 401, "not-authenticated")
+    for text in ("tmq_x", "x", "", "tmq_" + "A" * 43):
+        check_problem(gateway.get("/v1/tasks", token=text), 401, "not-authenticated")
+    listed = gateway.run("token", "list").stdout
+    assert "local  operator  default  never" in listed and "tmq_" not in listed, listed
+    with open(gateway.path("gateway.tokens"), encoding="utf-8") as file:
+        assert gateway.first_token not in file.read()
+    check("mode", os.stat(gateway.path("gateway.tokens")).st_mode & 0o777, 0o600)
+    check("twice", gateway.run("token", "add", "local").returncode, 2)
+    check("role", gateway.run("token", "add", "x", "--roles", "king").returncode, 2)
+
+
+def try_roles(gateway):
+    tokens = {name: gateway.make_token(name, roles) for name, roles in
+              (("ann", "client"), ("bob", "client"), ("eve", "observer"), ("prom", "metrics"))}
+    gateway.reload()
+    of_ann = submit(gateway, {"queue": "q", "data": "a"}, token=tokens["ann"])
+    check_problem(gateway.post("/v1/tasks", {"queue": "q"}, token=tokens["eve"]), 403, "denied")
+    check_problem(gateway.get("/v1/tasks", token=tokens["prom"]), 403, "denied")
+    check_problem(gateway.get("/v1/stats", token=tokens["ann"]), 403, "denied")
+    for path in ("", "/payload", "/result", "/events"):
+        target = f"/v1/tasks/{of_ann}{path}"
+        wanted = 409 if path == "/result" else 200
+        check("ann", gateway.get(target, token=tokens["ann"]).status, wanted)
+        check("eve", gateway.get(target, token=tokens["eve"]).status, wanted)
+        foreign = check_problem(gateway.get(target, token=tokens["bob"]), 404, "not-found")
+        absent = check_problem(gateway.get(target.replace(of_ann[-12:], "0" * 12),
+                                           token=tokens["bob"]), 404, "not-found")
+        check("foreign is as absent", {**foreign, "instance": 0, "task_id": 0},
+              {**absent, "instance": 0, "task_id": 0})
+    check_problem(gateway.post(f"/v1/tasks/{of_ann}/cancel", token=tokens["bob"]), 404, "not-found")
+    check_problem(gateway.post(f"/v1/tasks/{of_ann}/cancel", token=tokens["eve"]), 403, "denied")
+    check_problem(gateway.get(f"/v1/resolve/{of_ann[-12:]}", token=tokens["bob"]), 404, "not-found")
+    check("list", gateway.get("/v1/tasks", token=tokens["bob"]).json["items"], [])
+    check("list", len(gateway.get("/v1/tasks", token=tokens["ann"]).json["items"]), 1)
+    waited = gateway.post("/v1/tasks:wait", {"ids": [of_ann], "timeout_ms": 0}, token=tokens["bob"])
+    check("wait", waited.json["items"][0]["code"], "NOT_FOUND")
+    keyed = {"queue": "q", "data": "k"}
+    check("key", gateway.post("/v1/tasks", keyed, token=tokens["ann"], Idempotency_Key="k").status, 201)
+    check("a key is one's own",
+          gateway.post("/v1/tasks", keyed, token=tokens["bob"], Idempotency_Key="k").status, 201)
+    check("remove", gateway.run("token", "remove", "bob").returncode, 0)
+    gateway.reload()
+    check_problem(gateway.get("/v1/tasks", token=tokens["bob"]), 401, "not-authenticated")
+
+
+def try_origins(gateway):
+    here = f"127.0.0.1:{gateway.port}"
+    for host, wanted in ((here, 200), ("localhost:1", 200), ("[::1]", 200), ("tasks.example:80", 200),
+                         ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("", 403),
+                         ("127.0.0.1:x", 403)):
+        check(f"Host {host}", gateway.get("/healthz", token=None, Host=host).status, wanted)
+    for origin, wanted in ((f"http://{here}", 200), ("https://page.example", 200), ("null", 403),
+                           ("http://evil.example", 403), (f"http://{here}.evil.example", 403)):
+        check(f"Origin {origin}", gateway.get("/healthz", token=None, Origin=origin).status, wanted)
+    answer = gateway.ask("OPTIONS", "/v1/tasks", token=None, Origin="https://page.example")
+    check("preflight", (answer.status, answer.fields["access-control-allow-origin"],
+                        answer.fields["access-control-max-age"]),
+          (204, "https://page.example", "600"))
+
+
+def try_namespaces(gateway):
+    token = gateway.make_token("both", "operator", "--namespaces", "default,other")
+    gateway.reload()
+    check_problem(gateway.get("/v1/tasks", token=token), 400, "invalid")
+    check_problem(gateway.get("/v1/tasks", token=token, Taskmq_Namespace="third"), 403, "denied")
+    task_id = submit(gateway, {"queue": "q"}, token=token, Taskmq_Namespace="other")
+    check("there", gateway.get(f"/v1/tasks/{task_id}", token=token, Taskmq_Namespace="other").json
+          ["namespace"], "other")
+    check_problem(gateway.get(f"/v1/tasks/{task_id}", token=token, Taskmq_Namespace="default"), 404,
+                  "not-found")
+
+
+def part_access():
+    names = ["host = tasks.example", "origin = https://page.example", "failures_max = 1000"]
+    with Broker() as broker, Gateway(broker, configuration=names) as gateway:
+        try_tokens(gateway)
+        try_roles(gateway)
+        try_origins(gateway)
+        try_namespaces(gateway)
+    slow = ["rate = 1", "rate_burst = 3", "failures_max = 2", "failures_pause = 1h"]
+    with Broker() as broker, Gateway(broker, configuration=slow) as gateway:
+        answers = [gateway.get("/v1/tasks") for _ in range(10)]
+        limited = next(answer for answer in answers if answer.status != 200)
+        check_problem(limited, 429, "rate-limited")
+        check("advice", limited.fields["retry-after"], "1")
+        check("policy", limited.fields["ratelimit-policy"], '"principal";q=3;w=3')
+        for _ in range(2):
+            check("guess", gateway.get("/v1/tasks", token="tmq_guess").status, 401)
+        told = check_problem(gateway.get("/v1/tasks"), 429, "rate-limited")
+        assert told["retry_after_ms"] > 3000000, told
+        check("others are served", gateway.get("/healthz", token=None).status, 200)
+    with Broker() as broker:
+        gateway = Gateway(broker, configuration=["rat = 1"])
+        refused = gateway.run("--check")
+        check("unknown key", refused.returncode, 2)
+        assert "gateway.conf:2: there is no key 'rat'; is 'rate' meant?" in refused.stderr, refused
+        for option in ("--listen=0.0.0.0:1", "--listen=x", "--what"):
+            check(option, gateway.run(option, "--check").returncode, 2)
+
+
+# Kills.
+
+def part_restart():
+    with Broker() as broker, Gateway(broker, configuration=["grace = 200ms"]) as gateway:
+        eventually("ready", lambda: gateway.get("/readyz", token=None).status == 200)
+        body = {"queue": "q", "data": "x"}
+        first = gateway.post("/v1/tasks", body, Idempotency_Key="k").json["task_id"]
+        gateway.kill()
+        gateway.start()
+        again = gateway.post("/v1/tasks", body, Idempotency_Key="k")
+        check("a key outlives the gateway", (again.status, again.json["task_id"]), (200, first))
+        broker.kill()
+        eventually("away", lambda: gateway.get("/readyz", token=None).status == 503)
+        eventually("it fails at once", lambda: gateway.post("/v1/tasks", body).json.get("detail") ==
+                   "the broker is away; nothing was done")
+        answer = gateway.post("/v1/tasks", body)
+        check_problem(answer, 503, "unreachable")
+        assert int(answer.fields["retry-after"]) >= 1
+        check("alive", gateway.get("/healthz", token=None).status, 200)
+        broker.start()
+        eventually("back", lambda: gateway.get("/readyz", token=None).status == 200)
+        again = gateway.post("/v1/tasks", body, Idempotency_Key="k")
+        check("a key outlives the broker", (again.status, again.json["task_id"]), (200, first))
+        gateway.stop()
+        assert not os.path.exists(gateway.path("gateway.endpoint"))
+        gateway.start()
+    with Broker() as broker:
+        path = os.path.join(broker.home, "socket")
+        with Gateway(broker, "--listen", f"unix:{path}", "--insecure-no-auth") as gateway:
+            link = socket.socket(socket.AF_UNIX)
+            link.connect(path)
+            link.sendall(b"GET /v1/tasks:count HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            out = b""
+            while piece := link.recv(65536):
+                out += piece
+            check("a socket file", json.loads(out.split(b"\r\n\r\n")[1]), {"count": 0})
+            check("without a token", gateway.get("/v1/tasks:count", token=None).json, {"count": 0})
+
+
+if __name__ == "__main__":
+    {"http": part_http, "rest": part_rest, "access": part_access,
+     "restart": part_restart}[sys.argv[1]]()
