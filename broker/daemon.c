@@ -254,7 +254,10 @@ static exits_t open_event_files (daemon_t *self)
         return exits_fail (EXITS_DATA, error);
     if (end.damaged)
         log_write (LOG_LEVEL_ERROR, "EVENTS-DAMAGED",
-                   "the end of events.jsonl is damaged: set aside, begun anew", NULL);
+                   end.damaged_first
+                       ? "the first line of events.jsonl is damaged: set aside, begun anew"
+                       : "the end of events.jsonl is damaged: set aside, begun anew",
+                   NULL);
     return judge_events (self, &end);
 }
 

@@ -15,6 +15,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
     exporter_stats_t exporter;
     event_log_stats_t events;
     audit_stats_t audit;
+    indexer_stats_t search;
     shelf_stats_t logs = log_desk_stats (self->logs);
     depot_stats_t blobs = blob_desk_stats (self->blobs);
     intake_stats (self->intake, &intake);
@@ -25,6 +26,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
     event_log_stats (self->events, &events);
     const bool keeps_events = self->events != NULL;
     audit_stats (self->audit, &audit);
+    indexer_stats (self->indexer, &search);
     const int64_t loss_ms = policy_next_loss_ms (self->policy, self->wall_ms);
     const counter_t counters[] = {
 #define X(name, meaning, bad) {"server_" #name, self->counts->name},
@@ -67,6 +69,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"store_damaged", store.damaged},
         {"write_back_stalled", store.write_back_stalled},
         {"tables_held", store.tables_held},
+        {"search_damaged", search.broken},
         {"synchronous_normal", store.synchronous_normal},
         {"store_full", self->full},
         {"access_stale", access_file_is_stale (self->access)},

@@ -18,6 +18,7 @@
 #include "net/feed.h"
 #include "net/router.h"
 #include "net/zap.h"
+#include "search/indexer.h"
 #include "store/store.h"
 
 /* Numbers of the server's own. */
@@ -36,6 +37,7 @@ typedef struct numbers {
     store_t *store;
     const exporter_t *exporter;
     event_log_t *events; /* NULL: none */
+    indexer_t *indexer;
     access_file_t *access;
     audit_t *audit; /* may be NULL */
     log_desk_t *logs;

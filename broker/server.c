@@ -668,6 +668,7 @@ static void tell_numbers (void *context)
                                .store = options->store,
                                .exporter = options->exporter,
                                .events = options->events,
+                               .indexer = options->indexer,
                                .access = options->access,
                                .audit = options->audit,
                                .links_max = options->engine.links_max,

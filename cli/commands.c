@@ -490,7 +490,7 @@ static const command_t commands[] = {
      .run = run_verb},
     {.name = "audit",
      .group = "look at the broker",
-     .operands = "verify [FILE | DIR]... [--head HEX]\nhead\n"
+     .operands = "verify [FILE | DIR]... [--head HEX] [--accept CHAIN:LINE]\nhead\n"
                  "tail [-f] [--kind KIND] [--actor NAME] [--since WHEN] [...]",
      .summary = "the record of who did what to the broker",
      .text = "verify reads audit.jsonl and events.jsonl with the files before them, and needs\n"

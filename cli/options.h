@@ -520,6 +520,8 @@ static const option_spec_t search_options[] = {END_OF_OPTIONS};
 static const option_spec_t audit_options[] = {
     {OPT_HEAD, "head", 0, KIND_TEXT, 0, 0, "HEX",
      "verify: a head that is known, from the broker's log"},
+    {OPT_ACCEPT, "accept", 0, KIND_TEXT, 0, 64, "CHAIN:LINE",
+     "verify: a line that tells of lines lost before it, as events:142, is no fault"},
     {OPT_FOLLOW, "follow", 'f', KIND_FLAG, 0, 0, NULL, "tail: go on with what is added"},
     {OPT_KIND, "kind", 0, KIND_TEXT, 0, 64, "KIND", "tail: only such lines, as key.revoked"},
     {OPT_ACTOR, "actor", 0, KIND_TEXT, 0, 128, "NAME", "tail: only what this one did"},

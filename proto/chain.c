@@ -117,15 +117,17 @@ static void take (chain_check_t *self, const void *line, size_t length, uint64_t
                   const uint8_t *prev)
 {
     chain_head_t *head = &self->head;
-    uint64_t expected = head->n + 1;
+    bool begins = self->place == 1 || self->anew;
+    uint64_t expected = begins && n > head->n ? n : head->n + 1;
     if (self->place == 1)
-        self->first_n = expected = n;
+        self->first_n = n;
+    self->anew = false;
     if (n != expected) {
         bool back = n < expected && n >= self->first_n;
         found (self, back ? CHAIN_REPEATED : CHAIN_MISSING, back ? n : expected, self->place);
         return;
     }
-    if (self->place == 1) {
+    if (begins) {
         memcpy (head->hash, prev, CHAIN_HASH_BYTES);
         if (n == 1 && !is_first (prev)) {
             found (self, CHAIN_CHANGED, n, self->place);
@@ -160,6 +162,14 @@ void chain_check_line (chain_check_t *self, const void *line, size_t length)
         found (self, CHAIN_CHANGED, self->head.n + 1, self->place);
     else
         take (self, line, length, n, prev);
+    self->alien = self->fault == CHAIN_CHANGED && !good && self->fault_place == self->place;
+}
+
+void chain_check_anew (chain_check_t *self)
+{
+    if (self->fault == CHAIN_GOOD && self->doubtful)
+        found (self, CHAIN_CHANGED, self->head.n - 1, self->place - 1);
+    self->anew = self->fault == CHAIN_GOOD;
 }
 
 void chain_check_end (chain_check_t *self)

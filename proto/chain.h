@@ -66,11 +66,15 @@ typedef struct chain_check {
     uint64_t fault_place; /* where it stands, or should; 0: HEADLESS */
     uint64_t moved_to;
     bool doubtful; /* the last line does not fit the one before: the next one says which is wrong */
+    bool alien;    /* the line that is CHANGED has not even the form of one */
+    bool anew;     /* see chain_check_anew */
 } chain_check_t;
 
 /* The next line, without its newline. A chain may begin at any number: the lines before are in
  * another file then. */
 void chain_check_line (chain_check_t *self, const void *line, size_t length);
+/* The next line need not follow the one before: it says itself that something is not there. */
+void chain_check_anew (chain_check_t *self);
 /* After the last line: `fault` is final. */
 void chain_check_end (chain_check_t *self);
 

@@ -178,6 +178,8 @@
        "above 0: free space where the data is")                                                    \
     X (tables_held, "1 while another process reads taskmq.db",                                     \
        "above 0: end it (fuser taskmq.db), the log of the tables grows")                           \
+    X (search_damaged, "1 while searches are refused, since the index of texts is damaged",        \
+       "above 0: taskctl search reindex makes a new one")                                          \
     X (synchronous_normal, "1 with --synchronous normal",                                          \
        "above 0: a loss of power may lose work")                                                   \
     X (access_stale, "1 while the access file cannot be used and an older state of it counts",     \

@@ -96,7 +96,9 @@ static bool open_files (event_files_t *self, event_files_end_t *end, char *error
     *end = (event_files_end_t){.torn = lines.torn, .damaged = lines.damaged};
     bool whole = good && lines.last != NULL && !lines.damaged;
     if (whole && !read_ends (self, &lines, end)) {
+        event_place_t last;
         end->damaged = true;
+        end->damaged_first = event_line_parse (&last, lines.last, strlen (lines.last));
         end->place = (event_place_t){0};
         good = line_file_set_aside (&self->file.file, "damaged", error);
         whole = false;

@@ -34,6 +34,7 @@ typedef struct event_files_end {
                             are no lines */
     off_t torn;          /* bytes of a last line that a crash left half written; cut off */
     bool damaged;        /* the file cannot be gone on with, and was set aside as PATH.damaged */
+    bool damaged_first;  /* … and it was its first line, not its last */
 } event_files_end_t;
 
 /* NULL with `error` if they cannot be used. Writes no line. */

@@ -83,6 +83,7 @@ typedef enum option_id {
     OPT_IN,
     OPT_NOW,
     OPT_HEAD,
+    OPT_ACCEPT,
     OPT_GRANT,
     OPT_ID,
     OPT_IF_NEEDED,

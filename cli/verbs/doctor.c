@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/exit.h"
-#include "chain.h"
 #include "link/connect.h"
 #include "profile.h"
 #include "screen/items.h"
@@ -24,12 +23,13 @@
 #include "screen/table.h"
 #include "units.h"
 #include "verbs/verbs.h"
+#include "verbs/verify.h"
 
 enum {
     SKEW_MS_MAX = 5000,
     KEY_WARN_MS = 7 * 24 * 3600 * 1000,
     PATH_BYTES = 4096,
-    TEXT_BYTES = 1400
+    TEXT_BYTES = VERIFY_TEXT_SIZE + 64
 };
 
 typedef enum verdict { VERDICT_OK, VERDICT_WARNING, VERDICT_WRONG } verdict_t;
@@ -238,31 +238,52 @@ static void judge_directory (doctor_t *self)
               (long) info.st_uid, mode);
 }
 
-/* A chain of lines: its newest file. */
-static void judge_chain (doctor_t *self, const char *about)
+/* The record of deeds and the events, with the files before them. */
+
+static bool can_read_chains (const doctor_t *self)
 {
+    static const char *const names[] = {"audit", "events"};
     char path[PATH_BYTES + 16];
-    char *line = NULL;
-    size_t size = 0;
-    chain_check_t check = {0};
-    snprintf (path, sizeof path, "%s/%s.jsonl", self->directory, about);
-    FILE *file = *self->directory ? fopen (path, "re") : NULL;
-    if (!file)
-        return;
-    for (ssize_t length; (length = getline (&line, &size, file)) > 0;) {
-        if (line[length - 1] != '\n')
-            break; /* it is being written */
-        chain_check_line (&check, line, (size_t) length - 1);
+    bool any = false;
+    for (size_t i = 0; *self->directory && i < sizeof names / sizeof *names; i++) {
+        snprintf (path, sizeof path, "%s/%s.jsonl", self->directory, names[i]);
+        any = any || access (path, R_OK) == 0;
     }
-    chain_check_end (&check);
-    free (line);
-    fclose (file);
-    if (check.fault != CHAIN_GOOD)
-        find (self, VERDICT_WRONG, about, "taskctl audit verify",
-              "%s is not what was written, from line %" PRIu64 " on", path, check.fault_n);
+    return any;
+}
+
+static void judge_chain (doctor_t *self, const char *about, const verify_report_t *report)
+{
+    char mend[PATH_BYTES + 160];
+    snprintf (mend, sizeof mend, "taskctl audit verify %s; RUNBOOK.md: When a chain is broken",
+              self->directory);
+    if (!report->there)
+        return;
+    if (!report->good)
+        find (self, VERDICT_WRONG, about, mend, "not what was written: %s", report->text);
+    else if (report->gaps > 0)
+        find (self, VERDICT_WARNING, about, mend, "lines were lost: %s", report->text);
     else
-        find (self, VERDICT_OK, about, NULL, "%s holds together, %" PRIu64 " lines", path,
-              check.place);
+        find (self, VERDICT_OK, about, NULL,
+              "%s/%s.jsonl and the files before it hold together, "
+              "%" PRIu64 " line%s",
+              self->directory, about, report->lines, report->lines == 1 ? "" : "s");
+}
+
+static void judge_chains (doctor_t *self)
+{
+    verify_report_t reports[VERIFY_CHAINS];
+    char problem[VERIFY_TEXT_SIZE];
+    char mend[PATH_BYTES + 64];
+    if (!can_read_chains (self))
+        return;
+    if (verify_directory (self->app, self->directory, reports, problem)) {
+        judge_chain (self, "audit", &reports[0]);
+        judge_chain (self, "events", &reports[1]);
+        return;
+    }
+    snprintf (mend, sizeof mend, "taskctl audit verify %s", self->directory);
+    find (self, VERDICT_WRONG, "chains", mend, "%s", problem);
 }
 
 /* What the broker knows. */
@@ -302,6 +323,8 @@ static const struct rule {
      "raise events/disk, or copy them elsewhere in time"},
     {"events_gaps", 0, VERDICT_WARNING, "events", "events.jsonl lacks events, and says which",
      "journalctl -u taskmqd | grep EVENTS-GAP"},
+    {"search_damaged", 0, VERDICT_WARNING, "search", "searches are refused: the index is damaged",
+     "taskctl search reindex"},
     {"audit_lost", 0, VERDICT_WRONG, "audit", "lines of audit.jsonl were lost",
      "df -h; journalctl -u taskmqd | grep AUDIT"},
     {"logs_errors", 0, VERDICT_WARNING, "logs", "pieces of the logs of tasks could not be written",
@@ -389,8 +412,7 @@ int run_doctor (app_t *app)
     judge_key_file (&self);
     find_directory (&self);
     judge_directory (&self);
-    judge_chain (&self, "audit");
-    judge_chain (&self, "events");
+    judge_chains (&self);
     if (reached) {
         judge_identity (&self);
         judge_version (&self);

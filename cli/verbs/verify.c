@@ -10,7 +10,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +28,7 @@
 #include "verbs/verbs.h"
 
 enum { PATH_SIZE = 4096, AUDIT = 0, EVENTS = 1, CHAINS = 2 };
+enum { GAP_TEXT_SIZE = 512, FORM_LINES = 8 };
 enum { TRIES = 20, AGAIN = -1 }; /* while the broker turns and packs files */
 
 static const char *const names[CHAINS] = {"audit", "events"};
@@ -36,16 +39,31 @@ typedef struct part {
     uint64_t first_place; /* where it begins among all lines, from 0 */
 } part_t;
 
+/* A line that says itself that lines before it are not there, or not what they were. */
+typedef struct gap {
+    uint64_t n;
+    uint64_t missing_from; /* so do the numbers: from this one on; 0: they do not */
+    char text[GAP_TEXT_SIZE];
+    bool held; /* by the line before: the chain itself goes on */
+    bool accepted;
+} gap_t;
+
 typedef struct chain {
     part_t *parts; /* in their order */
     size_t count;
-    bool torn; /* the last line of the last file is half written */
+    gap_t *gaps;
+    size_t gaps_count;
+    size_t open_gaps; /* … that are not accepted */
+    bool inside;      /* its first line begins no file */
+    bool torn;        /* the last line of the last file is half written */
     chain_check_t check;
 } chain_t;
 
 typedef struct verify {
     const app_t *app;
-    int tries; /* before this one */
+    const char *directory; /* all of it; NULL: what the operands say */
+    char *problem;         /* of VERIFY_TEXT_SIZE: what cannot be read; NULL: it is printed */
+    int tries;             /* before this one */
     chain_t chains[CHAINS];
 } verify_t;
 
@@ -173,6 +191,8 @@ static int add_nearest (verify_t *self)
 static int find_files (verify_t *self)
 {
     const args_t *args = &self->app->args;
+    if (self->directory)
+        return add_directory (self, self->directory);
     if (args->operands_count == 1)
         return add_nearest (self);
     int code = EXIT_OK;
@@ -194,6 +214,7 @@ static void drop_files (verify_t *self)
         for (size_t k = 0; k < self->chains[i].count; k++)
             free (self->chains[i].parts[k].path);
         free (self->chains[i].parts);
+        free (self->chains[i].gaps);
     }
 }
 
@@ -208,7 +229,7 @@ static bool has_part (const chain_t *chain, const char *path)
 /* What was read was not there all at one time: the broker turned, packed or removed a file. */
 static bool is_outdated (const verify_t *self)
 {
-    verify_t now = {.app = self->app};
+    verify_t now = {.app = self->app, .directory = self->directory};
     bool same = self->tries + 1 >= TRIES || find_files (&now) == EXIT_OK;
     for (int i = 0; self->tries + 1 < TRIES && i < CHAINS; i++) {
         same = same && now.chains[i].count == self->chains[i].count;
@@ -219,6 +240,23 @@ static bool is_outdated (const verify_t *self)
     return !same;
 }
 
+/* A mistake of the command is one of usage; else it speaks against the record. */
+__attribute__ ((format (printf, 3, 4))) static int tell_problem (const verify_t *self, bool usage,
+                                                                 const char *format, ...)
+{
+    char text[VERIFY_TEXT_SIZE];
+    va_list list;
+    va_start (list, format);
+    vsnprintf (text, sizeof text, format, list);
+    va_end (list);
+    if (self->problem) {
+        memcpy (self->problem, text, sizeof text);
+        return EXIT_OTHER;
+    }
+    return usage ? usage_error (self->app, NULL, "%s", text)
+                 : code_error (self->app, TMQ_SYSTEM, NULL, "%s", text);
+}
+
 static int cannot_read (const verify_t *self, const part_t *part, uint64_t lines)
 {
     const int reason = errno;
@@ -226,9 +264,11 @@ static int cannot_read (const verify_t *self, const part_t *part, uint64_t lines
         return AGAIN;
     /* What should be whole and is not speaks against the record, not against the command. */
     if (reason == EBADMSG || reason == EFBIG)
-        return code_error (self->app, TMQ_SYSTEM, NULL, "%s: behind line %" PRIu64 ": %s",
-                           part->path, lines, packed_problem (reason));
-    return usage_error (self->app, NULL, "cannot read %s: %s", part->path, packed_problem (reason));
+        return lines ? tell_problem (self, false, "%s: behind line %" PRIu64 ": %s", part->path,
+                                     lines, packed_problem (reason))
+                     : tell_problem (self, false, "%s: from its beginning on: %s", part->path,
+                                     packed_problem (reason));
+    return tell_problem (self, true, "cannot read %s: %s", part->path, packed_problem (reason));
 }
 
 /* The number of the file's first line. */
@@ -266,6 +306,116 @@ static int sort_parts (const verify_t *self, chain_t *chain)
     return code;
 }
 
+/* What a line says about those before it. */
+
+/* Where what was set aside lies; "": nobody knows. */
+static void aside_text (const part_t *part, char *out, size_t size)
+{
+    char path[PATH_SIZE + 64];
+    const char *slash = strrchr (part->path, '/');
+    const int directory = slash ? (int) (slash - part->path) + 1 : 0;
+    static const char *const endings[] = {"foreign", "damaged"};
+    *out = '\0';
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !*out; i++) {
+        snprintf (path, sizeof path, "%.*s%s.jsonl.%s", directory, part->path,
+                  names[is_events (part->path) ? EVENTS : AUDIT], endings[i]);
+        if (access (path, F_OK) == 0)
+            snprintf (out, size, "; what was set aside is in %.300s", path);
+    }
+}
+
+static const char *member_text (const json_t *object, const char *key)
+{
+    const char *text = json_string_value (json_object_get (object, key));
+    return text ? text : "";
+}
+
+/* True: an anchor of events, or a line of the record, that tells of a gap: out says of which. */
+static bool tells_gap (const json_t *object, bool events, char *out, size_t size)
+{
+    const char *kind = member_text (object, "kind");
+    const char *what = member_text (object, events ? "why" : "outcome");
+    const bool changed = strcmp (what, "changed") == 0;
+    if (strcmp (kind, events ? "anchor" : "audit.gap") != 0 ||
+        (!changed && (events || strcmp (what, "missing") != 0)))
+        return false;
+    snprintf (out, size, "%.200s",
+              changed ? "the file before was taken away or changed by hand"
+                      : member_text (object, "detail"));
+    return true;
+}
+
+static bool is_accepted (const verify_t *self, bool events, uint64_t n)
+{
+    const args_t *args = &self->app->args;
+    char text[40];
+    snprintf (text, sizeof text, "%s:%" PRIu64, names[events ? EVENTS : AUDIT], n);
+    for (size_t i = 0; !self->directory && i < args_count (args, OPT_ACCEPT); i++)
+        if (strcmp (args_nth (args, OPT_ACCEPT, i)->text, text) == 0)
+            return true;
+    return false;
+}
+
+/* Line n is what comes next, and holds what was before. */
+static bool follows (const chain_check_t *check, uint64_t n, const char *line, size_t length)
+{
+    enum { END = 2, TEXT = CHAIN_HASH_TEXT_SIZE - 1 };
+    uint8_t prev[CHAIN_HASH_BYTES];
+    return check->place > 0 && n == check->head.n + 1 && length > END + TEXT &&
+           chain_hash_parse (prev, line + length - END - TEXT, TEXT) &&
+           memcmp (prev, check->head.hash, sizeof prev) == 0;
+}
+
+static void add_gap (const verify_t *self, chain_t *chain, const part_t *part, uint64_t n,
+                     const char *why, bool held)
+{
+    char aside[400];
+    const bool events = chain == &self->chains[EVENTS];
+    const uint64_t next = chain->check.head.n + 1;
+    chain->gaps = must_grow (chain->gaps, chain->gaps_count + 1, sizeof *chain->gaps);
+    gap_t *gap = &chain->gaps[chain->gaps_count++];
+    *gap = (gap_t){.n = n,
+                   .missing_from = chain->check.place > 0 && next < n ? next : 0,
+                   .held = held,
+                   .accepted = is_accepted (self, events, n)};
+    aside_text (part, aside, sizeof aside);
+    snprintf (gap->text, sizeof gap->text, "%.200s%.300s", why, aside);
+    chain->open_gaps += !gap->accepted;
+}
+
+/* Looks at a line before it is checked. first: of its file. */
+static void look_at_line (const verify_t *self, chain_t *chain, const part_t *part,
+                          const char *line, size_t length, bool first)
+{
+    static const char mark[] = "\"kind\":\"audit.gap\"";
+    const bool events = chain == &self->chains[EVENTS];
+    chain_head_t head;
+    char why[GAP_TEXT_SIZE];
+    if (!(first || (!events && memmem (line, length, mark, sizeof mark - 1))) ||
+        !chain_follow (&head, line, length))
+        return;
+    json_t *object = json_loadb (line, length, 0, NULL);
+    const bool gap = tells_gap (object, events, why, sizeof why);
+    const char *kind = member_text (object, "kind");
+    if (chain->check.place == 0)
+        chain->inside =
+            head.n > 1 && !gap && strcmp (kind, events ? "anchor" : "audit.turned") != 0;
+    const bool holds = follows (&chain->check, head.n, line, length);
+    if (gap && (!holds || strcmp (member_text (object, "outcome"), "missing") == 0))
+        add_gap (self, chain, part, head.n, why, holds);
+    if (gap && !holds)
+        chain_check_anew (&chain->check);
+    json_decref (object);
+}
+
+/* Whether one of the first lines of a file is a line of a chain; looked: how many were. */
+static void look_at_form (const char *line, size_t length, int *looked, bool *ours)
+{
+    chain_head_t head;
+    if (!*ours && (*looked)++ < FORM_LINES)
+        *ours = chain_follow (&head, line, length);
+}
+
 static int read_lines (const verify_t *self, chain_t *chain, size_t index)
 {
     part_t *part = &chain->parts[index];
@@ -273,18 +423,25 @@ static int read_lines (const verify_t *self, chain_t *chain, size_t index)
     const char *line;
     size_t length;
     bool whole;
+    bool ours = false;
+    int looked = 0;
     int got;
     part->first_place = chain->check.place;
     if (file == NULL)
         return cannot_read (self, part, 0);
     while ((got = packed_line (file, &line, &length, &whole)) > 0) {
         chain->torn = !whole;
-        if (whole || index + 1 < chain->count)
-            chain_check_line (&chain->check, line, length);
+        if (!whole && index + 1 == chain->count)
+            continue;
+        look_at_form (line, length, &looked, &ours);
+        look_at_line (self, chain, part, line, length, chain->check.place == part->first_place);
+        chain_check_line (&chain->check, line, length);
     }
-    const int code =
-        got < 0 ? cannot_read (self, part, chain->check.place - part->first_place) : EXIT_OK;
+    int code = got < 0 ? cannot_read (self, part, chain->check.place - part->first_place) : EXIT_OK;
     packed_close (&file);
+    if (code == EXIT_OK && looked > 0 && !ours)
+        code = tell_problem (self, true, "%s is no chain of taskmq: no line in it is of one",
+                             part->path);
     return code;
 }
 
@@ -310,7 +467,10 @@ static void fault_text (const chain_t *chain, char *out, size_t size)
     switch (check->fault) {
     case CHAIN_GOOD: out[0] = '\0'; break;
     case CHAIN_CHANGED:
-        snprintf (out, size, "%s: line %" PRIu64 " was changed", place, check->fault_n);
+        snprintf (out, size,
+                  check->alien ? "%s: line %" PRIu64 " was not written by a broker"
+                               : "%s: line %" PRIu64 " was changed",
+                  place, check->fault_n);
         break;
     case CHAIN_MISSING:
         snprintf (out, size, "%s: line %" PRIu64 " is missing here", place, check->fault_n);
@@ -329,9 +489,41 @@ static void fault_text (const chain_t *chain, char *out, size_t size)
     }
 }
 
-static void write_chain (json_writer_t *writer, const chain_check_t *check, const char *name,
+/* "line 142 begins anew: …" */
+static void gap_text (const gap_t *gap, char *out, size_t size)
+{
+    char missing[80] = "";
+    if (gap->missing_from)
+        snprintf (missing, sizeof missing,
+                  " behind lines %" PRIu64 " to %" PRIu64 ", which are not there",
+                  gap->missing_from, gap->n - 1);
+    snprintf (out, size, "line %" PRIu64 " %s%s: %s", gap->n,
+              gap->held ? "tells of a loss" : "begins anew", missing, gap->text);
+}
+
+static void write_gaps (json_writer_t *writer, const chain_t *chain)
+{
+    json_write_key (writer, "gaps");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < chain->gaps_count; i++) {
+        char text[GAP_TEXT_SIZE + 128];
+        gap_text (&chain->gaps[i], text, sizeof text);
+        json_write_object_begin (writer);
+        json_write_key (writer, "n");
+        json_write_uint (writer, chain->gaps[i].n);
+        json_write_key (writer, "accepted");
+        json_write_bool (writer, chain->gaps[i].accepted);
+        json_write_key (writer, "message");
+        json_write_text (writer, text);
+        json_write_object_end (writer);
+    }
+    json_write_array_end (writer);
+}
+
+static void write_chain (json_writer_t *writer, const chain_t *chain, const char *name,
                          const char *fault)
 {
+    const chain_check_t *check = &chain->check;
     static const char *const faults[] = {NULL, "changed", "missing", "moved", "repeated", "head"};
     char hash[CHAIN_HASH_TEXT_SIZE];
     chain_hash_format (hash, check->head.hash);
@@ -350,13 +542,20 @@ static void write_chain (json_writer_t *writer, const chain_check_t *check, cons
     json_write_uint (writer, check->fault_n);
     json_write_key (writer, "message");
     json_write_text (writer, fault);
+    write_gaps (writer, chain);
     json_write_object_end (writer);
 }
 
 /* prefix: which chain it is, where there are two. */
-static void print_chain (const chain_check_t *check, const char *prefix, const char *fault)
+static void print_chain (const chain_t *chain, const char *prefix, const char *fault)
 {
+    const chain_check_t *check = &chain->check;
     char hash[CHAIN_HASH_TEXT_SIZE];
+    for (size_t i = 0; i < chain->gaps_count; i++) {
+        char text[GAP_TEXT_SIZE + 128];
+        gap_text (&chain->gaps[i], text, sizeof text);
+        printf ("%s%s%s\n", prefix, text, chain->gaps[i].accepted ? " (accepted)" : "");
+    }
     chain_hash_format (hash, check->head.hash);
     if (check->fault != CHAIN_GOOD)
         printf ("%s\n", fault);
@@ -382,10 +581,10 @@ static void show (verify_t *self, bool both)
         fault_text (chain, fault, sizeof fault);
         snprintf (prefix, sizeof prefix, "%s%s", both ? names[i] : "", both ? ": " : "");
         if (json) {
-            write_chain (items_open (&items), &chain->check, names[i], fault);
+            write_chain (items_open (&items), chain, names[i], fault);
             items_close (&items);
         } else {
-            print_chain (&chain->check, prefix, fault);
+            print_chain (chain, prefix, fault);
         }
     }
     if (json)
@@ -397,12 +596,35 @@ static void note_more (const verify_t *self, const chain_t *chain)
     if (chain->torn)
         note (self->app, "the last line is half written: the broker is writing it, or was killed "
                          "while it did");
-    if (chain->check.known_n)
-        note (self->app, "the head that you gave is behind line %" PRIu64, chain->check.known_n);
+    const chain_check_t *check = &chain->check;
+    if (check->known_n)
+        note (self->app, "your head is that of line %" PRIu64, check->known_n);
+    if (chain->inside)
+        note (self->app,
+              "it begins at line %" PRIu64
+              ", inside of a file: nothing is said of the lines before",
+              check->first_n);
+    else if (check->first_n > 1)
+        note (self->app,
+              "it begins with the file of line %" PRIu64 ": files before it are too old, or gone",
+              check->first_n);
+    for (size_t i = 0; i < chain->gaps_count; i++)
+        if (!chain->gaps[i].accepted)
+            note (self->app, "--accept %s:%" PRIu64 " passes over it, once you know why",
+                  names[chain == &self->chains[EVENTS] ? EVENTS : AUDIT], chain->gaps[i].n);
+}
+
+/* A head proves all lines up to it, if they are there. */
+static bool is_good (const chain_t *chain)
+{
+    return chain->check.fault == CHAIN_GOOD && chain->open_gaps == 0 &&
+           !(chain->inside && chain->check.known_n);
 }
 
 static int judge (verify_t *self)
 {
+    if (self->directory)
+        return EXIT_OK; /* who asked for it tells */
     chain_check_t *audit = &self->chains[AUDIT].check;
     chain_check_t *events = &self->chains[EVENTS].check;
     const bool both = self->chains[AUDIT].count > 0 && self->chains[EVENTS].count > 0;
@@ -414,7 +636,7 @@ static int judge (verify_t *self)
     show (self, both);
     for (int i = 0; i < CHAINS; i++)
         note_more (self, &self->chains[i]);
-    const bool good = audit->fault == CHAIN_GOOD && events->fault == CHAIN_GOOD;
+    const bool good = is_good (&self->chains[AUDIT]) && is_good (&self->chains[EVENTS]);
     return good ? EXIT_OK : EXIT_OTHER;
 }
 
@@ -436,14 +658,59 @@ static int verify_files (verify_t *self)
     return code == EXIT_OK ? judge (self) : code;
 }
 
-int verify_run (app_t *app)
+static int check_accepted (const app_t *app)
+{
+    for (size_t i = 0; i < args_count (&app->args, OPT_ACCEPT); i++) {
+        const char *text = args_nth (&app->args, OPT_ACCEPT, i)->text;
+        const char *colon = strchr (text, ':');
+        const size_t stem = colon ? (size_t) (colon - text) : 0;
+        if (!colon || !colon[1] || strspn (colon + 1, "0123456789") != strlen (colon + 1) ||
+            (strncmp (text, "audit:", stem + 1) != 0 && strncmp (text, "events:", stem + 1) != 0))
+            return usage_error (app, NULL,
+                                "--accept must be audit:LINE or events:LINE, as verify names it");
+    }
+    return EXIT_OK;
+}
+
+static void report_chain (const chain_t *chain, verify_report_t *out)
+{
+    *out = (verify_report_t){.there = chain->count > 0,
+                             .good = chain->check.fault == CHAIN_GOOD,
+                             .gaps = chain->gaps_count,
+                             .lines = chain->check.place};
+    if (!out->good)
+        fault_text (chain, out->text, sizeof out->text);
+    else if (chain->gaps_count > 0)
+        gap_text (&chain->gaps[chain->gaps_count - 1], out->text, sizeof out->text);
+}
+
+bool verify_directory (const app_t *app, const char *directory, verify_report_t out[VERIFY_CHAINS],
+                       char problem[VERIFY_TEXT_SIZE])
 {
     int code = AGAIN;
+    for (int tries = 0; code == AGAIN; tries++) {
+        verify_t self = {.app = app, .directory = directory, .problem = problem, .tries = tries};
+        code = find_files (&self);
+        if (code == EXIT_OK)
+            code = verify_files (&self);
+        for (int i = 0; code == EXIT_OK && i < CHAINS; i++)
+            report_chain (&self.chains[i], &out[i]);
+        drop_files (&self);
+    }
+    return code == EXIT_OK;
+}
+
+int verify_run (app_t *app)
+{
+    int code = check_accepted (app);
+    if (code != EXIT_OK)
+        return code;
     uint8_t known[CHAIN_HASH_BYTES];
     const char *head = args_text (&app->args, OPT_HEAD);
     if (head != NULL && !chain_hash_parse (known, head, strlen (head)))
         return usage_error (app, "AUDIT-HEAD and EVENTS-HEAD in the broker's log",
                             "--head must be 64 hexadecimal digits");
+    code = AGAIN;
     for (int tries = 0; code == AGAIN; tries++) {
         verify_t self = {.app = app, .tries = tries};
         for (int i = 0; i < CHAINS; i++)

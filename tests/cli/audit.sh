@@ -38,7 +38,7 @@ out_has '15 bytes'
 run 0 taskctl audit verify $data --head "$head"
 out_has '^audit: lines 1 to 6 are whole$'
 out_has '^events: lines 1 to 1 are whole$'
-err_has 'behind line 3$'
+err_has 'your head is that of line 3$'
 
 # A follower sees what is added.
 spawn follower taskctl -o jsonl audit tail -f --kind backup
@@ -65,7 +65,7 @@ refused '^changed:3: line 3 is missing here$' 3
 awk 'NR == 3 {third = $0; next} {print} NR == 4 {print third}' $data/audit.jsonl >changed
 refused '^changed:3: line 3 is not here, but at changed:4$' 3
 sed '1s/.*/x/' $data/audit.jsonl >changed
-refused '^changed:1: line 1 was changed$' 1
+refused '^changed:1: line 1 was not written by a broker$' 1
 # Of the end nothing in the file speaks, but a head does.
 sed "${last}d" $data/audit.jsonl >changed
 run 0 taskctl audit verify changed
@@ -80,6 +80,9 @@ run 0 taskctl audit verify one two
 run 1 taskctl audit verify two one
 run 0 taskctl audit verify two
 out_has '^lines 4 to '
+err_has '^it begins at line 4, inside of a file: nothing is said of the lines before$'
+# A head proves what is there, not what is not.
+run 1 taskctl audit verify two --head "$(sed -n 's/^head [0-9]* //p' out)"
 
 # One that is turned while it is verified: the newest file is read when it has another beginning.
 mkdir turned
@@ -103,7 +106,7 @@ run 0 taskctl -o jsonl audit tail --since 1h --kind audit.begun
 out_has '^\{"n":1,'
 run 0 taskctl audit verify --head "$head"
 out_has '^audit: lines 1 to '
-err_has 'behind line 3$'
+err_has 'your head is that of line 3$'
 run 0 taskctl audit verify $data/audit-0001.jsonl $data/audit.jsonl
 run 1 taskctl audit verify $data/audit.jsonl $data/audit-0001.jsonl.zst
 # One that is damaged is named, by both.
@@ -111,7 +114,7 @@ size=$(wc -c <$data/audit-0001.jsonl.zst)
 head -c $((size - 9)) $data/audit-0001.jsonl.zst >cut.zst
 cp cut.zst $data/audit-0001.jsonl.zst
 run 1 taskctl audit verify
-err_has 'audit-0001.jsonl.zst: behind line 0: it is damaged'
+err_has 'audit-0001.jsonl.zst: from its beginning on: it is damaged'
 run 1 taskctl audit tail --since 1h
 err_has 'at its file 1: it is damaged'
 run 0 taskctl audit tail

@@ -21,7 +21,7 @@ says ok identity "uid:$(id -u) in namespace default; no access file"
 says ok version '[0-9.]+ here and there$'
 says ok clock 'within 5s'
 says ok directory "$room/\.taskmq, of uid $(id -u), mode 0700$"
-says ok audit '.* holds together, [1-9]'
+says ok audit '.* hold together, [1-9]'
 says ok space '.* free'
 says ok broker 'none of its numbers is bad$'
 out_lacks '^(warning|wrong)'
@@ -62,10 +62,36 @@ says warning workers '1 task waits, and nobody works$' 'taskctl work'
 cp .taskmq/audit.jsonl kept
 sed '1s/"kind":"/&x/' kept >.taskmq/audit.jsonl
 run 1 taskctl doctor
-says wrong audit '.* is not what was written, from line 1 on' 'taskctl audit verify'
+says wrong audit 'not what was written: .*/audit.jsonl:1: line 1 was changed$' \
+    "taskctl audit verify $room/.taskmq; RUNBOOK"
 cp kept .taskmq/audit.jsonl
 run 0 taskctl doctor
-says ok events '.*/events.jsonl holds together, [0-9]* lines$'
+says ok events '.*/events.jsonl and the files before it hold together, [0-9]* lines?$'
+
+# A file before the present one is gone, and a packed one is damaged.
+sed -n 1p kept >.taskmq/audit-0001.jsonl
+sed 1,2d kept >.taskmq/audit.jsonl
+run 1 taskctl doctor
+says wrong audit '.*/audit.jsonl:1: line 2 is missing here$' 'taskctl audit verify'
+rm .taskmq/audit-0001.jsonl
+echo nonsense >.taskmq/audit-0001.jsonl.zst
+run 1 taskctl doctor
+says wrong chains '.*audit-0001.jsonl.zst' 'taskctl audit verify'
+rm .taskmq/audit-0001.jsonl.zst
+cp kept .taskmq/audit.jsonl
+
+# The index of texts is damaged, and a new one is made.
+stop_broker
+[ -f .taskmq/search.db ] || fail 'no index'
+echo nonsense >.taskmq/search.db
+rm -f .taskmq/search.db-wal .taskmq/search.db-shm
+start_broker
+is_refused () { taskctl doctor >out; grep -q '^warning  search ' out; }
+eventually is_refused
+says warning search 'searches are refused: the index is damaged' 'taskctl search reindex'
+run 0 taskctl search reindex
+is_mended () { ! is_refused; }
+eventually is_mended
 
 # The access file cannot be used any more.
 printf 'me uid:%s operator\n' "$(id -u)" >.taskmq/access

@@ -241,13 +241,61 @@ static void later_file (void **state)
     destroy (&lines);
 }
 
+static void a_line_may_begin_anew (void **state)
+{
+    (void) state;
+    lines_t lines;
+    make (&lines);
+    chain_check_t gap = {.known = NULL};
+    for (size_t i = 0; i < LINES; i++) {
+        if (i == 3)
+            continue;
+        if (i == 4)
+            chain_check_anew (&gap);
+        chain_check_line (&gap, lines.text[i], strlen (lines.text[i]));
+    }
+    chain_check_end (&gap);
+    assert_int_equal (gap.fault, CHAIN_GOOD);
+    assert_int_equal (gap.first_n, 1);
+    assert_int_equal (gap.head.n, LINES);
+
+    /* What comes again does not, and what was doubtful before it is not forgotten. */
+    chain_check_t again = {.known = NULL};
+    chain_check_line (&again, lines.text[0], strlen (lines.text[0]));
+    chain_check_line (&again, lines.text[1], strlen (lines.text[1]));
+    chain_check_anew (&again);
+    chain_check_line (&again, lines.text[0], strlen (lines.text[0]));
+    assert_int_equal (again.fault, CHAIN_REPEATED);
+    lines.text[1][10] ^= 1;
+    chain_check_t changed = {.known = NULL};
+    for (size_t i = 0; i < 3; i++)
+        chain_check_line (&changed, lines.text[i], strlen (lines.text[i]));
+    chain_check_anew (&changed);
+    assert_int_equal (changed.fault, CHAIN_CHANGED);
+    assert_int_equal (changed.fault_n, 2);
+    assert_false (changed.alien);
+    chain_check_t alien = {.known = NULL};
+    chain_check_line (&alien, lines.text[0], strlen (lines.text[0]));
+    chain_check_line (&alien, "{}", 2);
+    assert_int_equal (alien.fault, CHAIN_CHANGED);
+    assert_true (alien.alien);
+    destroy (&lines);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (good),       cmocka_unit_test (changed), cmocka_unit_test (changed_prev),
-        cmocka_unit_test (replaced),   cmocka_unit_test (removed), cmocka_unit_test (moved),
-        cmocka_unit_test (repeated),   cmocka_unit_test (no_line), cmocka_unit_test (head_known),
+        cmocka_unit_test (good),
+        cmocka_unit_test (changed),
+        cmocka_unit_test (changed_prev),
+        cmocka_unit_test (replaced),
+        cmocka_unit_test (removed),
+        cmocka_unit_test (moved),
+        cmocka_unit_test (repeated),
+        cmocka_unit_test (no_line),
+        cmocka_unit_test (head_known),
         cmocka_unit_test (later_file),
+        cmocka_unit_test (a_line_may_begin_anew),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
