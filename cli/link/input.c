@@ -15,9 +15,18 @@
 
 #include "base/memory.h"
 #include "base/spool.h"
+#include "link/connect.h"
 #include "screen/output.h"
 
 enum { READ_STEP_BYTES = 64 * 1024 };
+
+/* What read_large reads. */
+typedef struct input {
+    const char *name;
+    size_t short_max; /* that is no file afterwards */
+    int file;         /* that has it; -1: none yet */
+    uint64_t length;
+} input_t;
 
 int read_all (const app_t *app, char **data, size_t *bytes, const char *path, size_t limit)
 {
@@ -65,13 +74,11 @@ static bool is_long_file (int fd, size_t limit, uint64_t *bytes)
     return true;
 }
 
-/* A copy of what a stream gives, up to a byte more than the limit. -1 with errno. */
-static int copy_stream (int fd, uint64_t limit, uint64_t *bytes)
+/* Appends what a stream gives, until there is more than the limit. False with errno. */
+static bool copy_stream (int out, int fd, uint64_t limit, uint64_t *bytes)
 {
     char *step = must_alloc (READ_STEP_BYTES);
-    const int out = spool_make ();
-    ssize_t n = out < 0 ? -1 : 1;
-    *bytes = 0;
+    ssize_t n = 1;
     while (n > 0 && *bytes <= limit) {
         n = read (fd, step, READ_STEP_BYTES);
         if (n < 0 && errno == EINTR)
@@ -83,10 +90,8 @@ static int copy_stream (int fd, uint64_t limit, uint64_t *bytes)
     }
     const int reason = errno;
     free (step);
-    if (n < 0 && out >= 0)
-        close (out);
     errno = reason;
-    return n < 0 ? -1 : out;
+    return n >= 0;
 }
 
 /* What was copied, if it is short. False with errno. */
@@ -108,29 +113,68 @@ static int open_given (const char *path)
                                    : open (path, O_RDONLY | O_CLOEXEC);
 }
 
-int read_large (const app_t *app, char **data, size_t *bytes, int *file, const char *path,
-                size_t limit, uint64_t file_max)
+/* What the broker takes; where nothing is to be sent, what any would. 0 or an exit code. */
+static int ask_limit (uint64_t *out, app_t *app, bool sends)
 {
-    const char *name = strcmp (path, "-") == 0 ? "standard input" : path;
+    tmq_whoami_t who = {.size = sizeof who};
+    *out = TMQ_BLOB_BYTES_MAX;
+    if (!sends)
+        return 0;
+    const int code = app_connect (app);
+    if (code)
+        return code;
+    tmq_client_whoami (&who, app->client);
+    *out = who.blob_bytes_max;
+    return 0;
+}
+
+/* A stream that turns out to be long is read no further than the broker would take it: it may have
+ * no end. */
+static int spool (input_t *out, app_t *app, int fd, bool sends)
+{
+    uint64_t limit;
+    out->file = spool_make ();
+    if (out->file < 0 || !copy_stream (out->file, fd, out->short_max, &out->length))
+        return -1;
+    if (out->length <= out->short_max)
+        return 0;
+    const int code = ask_limit (&limit, app, sends);
+    if (code)
+        return code;
+    if (!copy_stream (out->file, fd, limit, &out->length))
+        return -1;
+    if (out->length <= limit)
+        return 0;
+    return code_error (app, TMQ_TOO_LARGE, NULL,
+                       "%s has more than %ju bytes, which is all that is taken (limits/blob_bytes)",
+                       out->name, (uintmax_t) limit);
+}
+
+int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *path, size_t limit,
+                bool sends)
+{
+    input_t in = {
+        .name = strcmp (path, "-") == 0 ? "standard input" : path, .short_max = limit, .file = -1};
     const int fd = open_given (path);
-    uint64_t length = 0;
+    int code = 0;
     *data = NULL;
     *bytes = 0;
     *file = -1;
-    if (fd >= 0 && is_long_file (fd, limit, &length)) {
-        *file = fd;
-    } else if (fd >= 0) {
-        *file = copy_stream (fd, file_max, &length);
-        const int reason = errno;
+    if (fd >= 0 && is_long_file (fd, limit, &in.length))
+        in.file = fd;
+    else
+        code = fd < 0 ? -1 : spool (&in, app, fd, sends);
+    if (code == 0 && in.length <= limit && !take_short (&in.file, data, bytes, in.length))
+        code = -1;
+    const int reason = errno;
+    if (fd >= 0 && in.file != fd)
         close (fd);
-        errno = reason;
-    }
-    if (*file < 0 || (length <= limit && !take_short (file, data, bytes, length)))
-        return usage_error (app, NULL, "cannot read %s: %s", name, strerror (errno));
-    if (length > file_max)
-        return code_error (app, TMQ_TOO_LARGE, NULL, "%s has more than the limit of %ju bytes",
-                           name, (uintmax_t) file_max);
-    return 0;
+    if (code && in.file >= 0)
+        close (in.file);
+    else
+        *file = in.file;
+    return code >= 0 ? code
+                     : usage_error (app, NULL, "cannot read %s: %s", in.name, strerror (reason));
 }
 
 bool input_is_piped (void)

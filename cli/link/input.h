@@ -13,9 +13,10 @@
 int read_all (const app_t *app, char **data, size_t *bytes, const char *path, size_t limit);
 
 /* The same, but what is longer than that becomes a file: *file is its descriptor, else -1. More
- * than file_max is an error. */
-int read_large (const app_t *app, char **data, size_t *bytes, int *file, const char *path,
-                size_t limit, uint64_t file_max);
+ * than the broker takes is an error, for which a stream that is long is read no further; sends:
+ * there is a broker, to which it connects to ask. */
+int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *path, size_t limit,
+                bool sends);
 
 /* True if stdin is a pipe in which something waits to be read. */
 bool input_is_piped (void);

@@ -35,7 +35,7 @@ typedef struct lines {
     const char *at;
     const char *end;
     size_t number; /* of the line that was returned last, from 1 */
-    const app_t *app;
+    app_t *app;
     tmq_id_t *ids; /* of the tasks of the lines before; zero: there is none */
     bool payloads; /* --lines: each is a payload; else it describes its task */
 } lines_t;
@@ -90,7 +90,7 @@ static bool make_spec (spec_t *spec, const lines_t *lines, const char *line, siz
 }
 
 /* Names every broken line, up to a few, and submits nothing then. */
-static int check_all (const app_t *app, lines_t lines, size_t *count)
+static int check_all (app_t *app, lines_t lines, size_t *count)
 {
     enum { SHOWN_MAX = 10 };
     size_t length;
@@ -302,7 +302,7 @@ static int submit_all (app_t *app, lines_t lines, size_t total)
 }
 
 /* What names or awaits one task cannot be meant for each line. */
-static int check_lines_options (const app_t *app)
+static int check_lines_options (app_t *app)
 {
     static const option_id_t single[] = {OPT_DATA, OPT_FILE, OPT_ID,    OPT_DEDUP_KEY,
                                          OPT_WAIT, OPT_FOR,  OPT_BATCH, OPT_REQUEST_ID};
@@ -323,7 +323,7 @@ static int check_lines_options (const app_t *app)
 }
 
 /* What is said for the whole batch cannot be meant for each of its tasks. */
-static int check_batch_options (const app_t *app)
+static int check_batch_options (app_t *app)
 {
     const args_t *args = &app->args;
     if (args->operands_count > 0)

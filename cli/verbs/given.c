@@ -52,15 +52,15 @@ int given_read (given_t *out, const app_t *app, size_t operand, size_t bytes_max
     return code;
 }
 
-int given_read_large (given_t *out, int *file, const app_t *app, size_t operand, size_t bytes_max,
-                      uint64_t file_max, const char *what)
+int given_read_large (given_t *out, int *file, app_t *app, size_t operand, size_t bytes_max,
+                      bool sends, const char *what)
 {
     const char *path;
     *file = -1;
     int code = find_given (out, &path, app, operand, bytes_max, what);
     if (code || !path)
         return code;
-    code = read_large (app, &out->owned, &out->length, file, path, bytes_max, file_max);
+    code = read_large (app, &out->owned, &out->length, file, path, bytes_max, sends);
     out->given = !code && *file < 0;
     if (out->given)
         out->bytes = out->owned;

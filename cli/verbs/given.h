@@ -20,8 +20,8 @@ typedef struct given {
 int given_read (given_t *out, const app_t *app, size_t operand, size_t bytes_max, const char *what);
 /* The same; what is longer than that becomes a file: *file is its descriptor, to be closed; else
  * -1. It is the one that was named, or a copy of what a stream has given. */
-int given_read_large (given_t *out, int *file, const app_t *app, size_t operand, size_t bytes_max,
-                      uint64_t file_max, const char *what);
+int given_read_large (given_t *out, int *file, app_t *app, size_t operand, size_t bytes_max,
+                      bool sends, const char *what);
 void given_clear (given_t *self);
 
 #endif

@@ -260,12 +260,13 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
 
 /* From the command line. */
 
-static int read_payload (spec_t *self, const app_t *app, size_t place)
+static int read_payload (spec_t *self, app_t *app, size_t place)
 {
     given_t given;
+    const bool sends = !args_has (&app->args, OPT_DRY_RUN);
     const int code = self->takes_files
                          ? given_read_large (&given, &self->file, app, place, TMQ_FRAME_BYTES_MAX,
-                                             TMQ_BLOB_BYTES_MAX, "the payload")
+                                             sends, "the payload")
                          : given_read (&given, app, place, TMQ_FRAME_BYTES_MAX, "the payload");
     if (given.owned)
         keep (self, given.owned);
@@ -276,7 +277,7 @@ static int read_payload (spec_t *self, const app_t *app, size_t place)
     return code;
 }
 
-int spec_from_args (spec_t *self, const app_t *app, size_t queue)
+int spec_from_args (spec_t *self, app_t *app, size_t queue)
 {
     const args_t *args = &app->args;
     char why[160];

@@ -29,7 +29,7 @@ void spec_clear (spec_t *self);
 
 /* From the command line, whose operand number `queue` is the queue; the payload may be read from a
  * file or stdin. 0 or an exit code. */
-int spec_from_args (spec_t *self, const app_t *app, size_t queue);
+int spec_from_args (spec_t *self, app_t *app, size_t queue);
 /* From one line of a batch file. False with a text that says what is wrong. */
 bool spec_from_line (spec_t *self, const char *line, size_t length, char *why, size_t why_size);
 /* A policy of --after by its name, and back. */
