@@ -134,6 +134,13 @@ static buf_t *extra_of (const fact_t *fact)
     return fact->parent == 0 ? NULL : extra_pack (&extra);
 }
 
+/* Some in the middle were imported: they are older than those before them. */
+static int64_t created_of (int64_t number)
+{
+    bool imported = number > TASKS / 4 && number <= TASKS * 3 / 4;
+    return 1000 + (imported ? number * 7 % TASKS : number);
+}
+
 /* Adds the task as it is now to a batch. */
 static void put (stage_t *self, batch_t *batch, int64_t number, bool relabelled)
 {
@@ -142,6 +149,7 @@ static void put (stage_t *self, batch_t *batch, int64_t number, bool relabelled)
     record_t record = test_record (number);
     record.queue = QUEUES[fact->queue];
     record.session = SESSIONS[fact->session];
+    record.created_at = created_of (number);
     record.status = fact->status;
     record.extra = extra_of (fact);
     record.labels = labels;
@@ -211,7 +219,7 @@ static bool has_one (unsigned wanted, unsigned has)
 static bool is_wanted (const stage_t *self, const condition_t *all, int64_t number)
 {
     const fact_t *fact = &self->facts[number];
-    int64_t created = 1000 + number;
+    int64_t created = created_of (number);
     return fact->there && has_one (all->queues, fact->queue) &&
            has_one (all->sessions, fact->session) && has_one (all->statuses, fact->status) &&
            has_one (all->parents, fact->parent) && (all->labels & ~fact->labels) == 0 &&
@@ -563,6 +571,50 @@ static void no_filter_walks_everything (void **state)
     gate_destroy (&gate);
 }
 
+static void put_at (fixture_t *f, int64_t number, int64_t created_at)
+{
+    batch_t *batch = fixture_batch (f);
+    record_t record = test_record (number);
+    record.created_at = created_at;
+    batch_add_record (batch, &record);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+}
+
+static uint64_t count_between (fixture_t *f, int64_t since, int64_t until)
+{
+    read_t read = {.kind = READ_COUNT,
+                   .filter = {.ns = "default", .created_since = since, .created_until = until}};
+    fixture_read (f, &read);
+    uint64_t count = read.count;
+    read_clear (&read);
+    return count;
+}
+
+/* Which tasks are older than those before them is known to the next start, too. */
+static void times_are_found_across_a_start (void **state)
+{
+    stage_t *self = *state;
+    fixture_t *f = self->f;
+    for (int64_t number = 1; number <= 20; number++)
+        put_at (f, number, 1000 + number);
+    put_at (f, 21, 5);
+    fixture_close (f);
+    fixture_open (f);
+    put_at (f, 22, 1021);
+    put_at (f, 23, 1003);
+    fixture_close (f);
+    fixture_open (f);
+    for (int64_t number = 24; number <= 40; number++)
+        put_at (f, number, 1000 + number);
+    assert_int_equal (count_between (f, 0, 0), 40);
+    assert_int_equal (count_between (f, 1, 1000), 1);
+    assert_int_equal (count_between (f, 1003, 1004), 2);
+    assert_int_equal (count_between (f, 1020, 0), 19);
+    assert_int_equal (count_between (f, 0, 1021), 22);
+    assert_int_equal (count_between (f, 1041, 0), 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -570,6 +622,7 @@ int main (void)
         ON_WITH (every_filter_goes_with_every_other, setup, teardown, "sqlite"),
         ON_WITH (pages_go_on_while_tasks_change, setup, teardown, "memory"),
         ON_WITH (pages_go_on_while_tasks_change, setup, teardown, "sqlite"),
+        ON_WITH (times_are_found_across_a_start, setup, teardown, "sqlite"),
         ON_WITH (no_filter_walks_everything, setup, teardown, "sqlite"),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "core/base/memory.h"
 #include "core/data/turn.h"
 #include "store/select.h"
+#include "store/sqlite/order.h"
 
 enum {
     BY_QUEUE,
@@ -19,6 +20,7 @@ enum {
     BY_NUMBER,
     QUEUES,
     CREATED,
+    ORDER,
     BOUNDS,
     COUNT,
     HAS_LABEL,
@@ -45,8 +47,8 @@ const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
                   " AND " BETWEEN,
     [BY_NUMBER] = "SELECT number, queue, status FROM task WHERE ns = ?1 AND " BETWEEN,
     [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2 LIMIT ?3",
-    /* Numbers and times of acceptance rise together (S20). */
     [CREATED] = "SELECT number, created_at FROM task WHERE number >= ?1 ORDER BY number LIMIT 1",
+    [ORDER] = ORDER_READ,
     [BOUNDS] = "SELECT (SELECT min (number) FROM task), (SELECT max (number) FROM task)",
     [COUNT] = "SELECT count (*) FROM task WHERE queue = ?1 AND status = ?2 AND number < ?3 AND "
               "number >= ?4",
@@ -133,12 +135,12 @@ static store_code_t find_queues (ranges_t *self, store_error_t *error)
     return code;
 }
 
-/* The first number whose task was accepted at or after a time. */
-static store_code_t number_since (ranges_t *self, int64_t since_ms, int64_t *number,
-                                  store_error_t *error)
+/* The first number from low on, below high, whose task was accepted at or after a time. There the
+ * times rise with the numbers. */
+static store_code_t number_since (ranges_t *self, int64_t low, int64_t high, int64_t since_ms,
+                                  int64_t *number, store_error_t *error)
 {
-    int64_t low = self->low;
-    int64_t high = self->high;
+    int64_t end = high;
     store_code_t code = STORE_OK;
     while (code == STORE_OK && low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -148,14 +150,71 @@ static store_code_t number_since (ranges_t *self, int64_t since_ms, int64_t *num
         code = view_step (self->view, statement, &row, error);
         if (code != STORE_OK)
             break;
-        if (!row || sqlite3_column_int64 (statement, 1) >= since_ms)
+        int64_t found = row ? sqlite3_column_int64 (statement, 0) : end;
+        if (found >= end || sqlite3_column_int64 (statement, 1) >= since_ms)
             high = middle;
         else
-            low = sqlite3_column_int64 (statement, 0) + 1;
+            low = found + 1;
         sqlite3_reset (statement);
     }
     *number = low;
     return code;
+}
+
+/* Where times rise, the part that the filter asks for. */
+static store_code_t add_window (ranges_t *self, int64_t low, int64_t high, bool by_time,
+                                store_error_t *error)
+{
+    int64_t since = low;
+    int64_t until = high;
+    store_code_t code = STORE_OK;
+    if (!by_time && self->filter->created_since > 0)
+        code = number_since (self, low, high, self->filter->created_since, &since, error);
+    if (code == STORE_OK && !by_time && self->filter->created_until > 0)
+        code = number_since (self, low, high, self->filter->created_until, &until, error);
+    if (code == STORE_OK && since < until)
+        self->windows[self->windows_count++] = (struct window){since, until, by_time};
+    return code;
+}
+
+static int64_t within (int64_t number, int64_t low, int64_t high)
+{
+    return number < low ? low : number > high ? high : number;
+}
+
+/* *from, *to: among these numbers there are tasks that are older than one before them. What is not
+ * known is all of them. */
+static store_code_t find_disorder (ranges_t *self, int64_t *from, int64_t *to, store_error_t *error)
+{
+    bool row;
+    order_t order = {.first = *from, .last = *to - 1};
+    sqlite3_stmt *statement = view_statement (self->view, ORDER);
+    order_bind (statement);
+    store_code_t code = view_step (self->view, statement, &row, error);
+    if (code == STORE_OK && row)
+        order_unpack (&order, statement);
+    sqlite3_reset (statement);
+    int64_t low = *from;
+    int64_t high = *to;
+    *from = within (order.last == 0 ? low : order.first, low, high);
+    *to = within (order.last == 0 ? low : order.last + 1, *from, high);
+    return code;
+}
+
+/* Goes to the next lower window when this one is at its end. False: there is none. */
+static bool window_next (ranges_t *self)
+{
+    while (self->high <= self->low && self->windows_count > 0) {
+        const struct window *window = &self->windows[--self->windows_count];
+        self->low = window->low;
+        self->high = window->high;
+        self->by_time = window->by_time;
+        for (size_t i = 0; i < self->count; i++) {
+            self->list[i].high = self->high;
+            self->list[i].exhausted = false;
+        }
+    }
+    return self->high > self->low;
 }
 
 static store_code_t find_bounds (ranges_t *self, int64_t before_number, store_error_t *error)
@@ -163,20 +222,28 @@ static store_code_t find_bounds (ranges_t *self, int64_t before_number, store_er
     bool row;
     sqlite3_stmt *statement = view_statement (self->view, BOUNDS);
     store_code_t code = view_step (self->view, statement, &row, error);
-    self->low = self->high = 1;
+    int64_t low = 1;
+    int64_t high = 1;
     if (code == STORE_OK && row && sqlite3_column_type (statement, 0) != SQLITE_NULL) {
-        self->low = sqlite3_column_int64 (statement, 0);
-        self->high = sqlite3_column_int64 (statement, 1) + 1;
+        low = sqlite3_column_int64 (statement, 0);
+        high = sqlite3_column_int64 (statement, 1) + 1;
     }
     sqlite3_reset (statement);
-    int64_t since = self->low;
-    int64_t until = self->high;
-    if (code == STORE_OK && self->filter->created_since > 0)
-        code = number_since (self, self->filter->created_since, &since, error);
-    if (code == STORE_OK && self->filter->created_until > 0)
-        code = number_since (self, self->filter->created_until, &until, error);
-    self->low = since;
-    self->high = before_number > 0 && before_number < until ? before_number : until;
+    if (before_number > 0 && before_number < high)
+        high = before_number;
+    int64_t from = low;
+    int64_t to = high;
+    if (self->filter->created_since == 0 && self->filter->created_until == 0)
+        to = from; /* whatever their times */
+    else if (code == STORE_OK)
+        code = find_disorder (self, &from, &to, error);
+    if (code == STORE_OK)
+        code = add_window (self, low, from, false, error);
+    if (code == STORE_OK)
+        code = add_window (self, from, to, true, error);
+    if (code == STORE_OK)
+        code = add_window (self, to, high, false, error);
+    window_next (self);
     return code;
 }
 
@@ -415,12 +482,31 @@ store_code_t ranges_see (const ranges_t *self, int64_t number, bool *seen, store
     return code;
 }
 
+/* Where times do not rise with the numbers. */
+static store_code_t was_created_then (const ranges_t *self, int64_t number, bool *then,
+                                      store_error_t *error)
+{
+    bool row;
+    const filter_t *filter = self->filter;
+    sqlite3_stmt *statement = view_statement (self->view, CREATED);
+    sqlite3_bind_int64 (statement, 1, number);
+    store_code_t code = view_step (self->view, statement, &row, error);
+    int64_t at = row ? sqlite3_column_int64 (statement, 1) : 0;
+    *then = code == STORE_OK && row &&
+            (filter->created_since == 0 || at >= filter->created_since) &&
+            (filter->created_until == 0 || at < filter->created_until);
+    sqlite3_reset (statement);
+    return code;
+}
+
 static store_code_t is_wanted (ranges_t *self, range_t *range, sqlite3_stmt *row, bool *wanted,
                                store_error_t *error)
 {
     store_code_t code = STORE_OK;
     *wanted = fits (self, range, row);
-    if (*wanted && self->filter->labels_count > 0)
+    if (*wanted && self->by_time)
+        code = was_created_then (self, sqlite3_column_int64 (row, 0), wanted, error);
+    if (*wanted && code == STORE_OK && self->filter->labels_count > 0)
         code = has_labels (self, range, sqlite3_column_int64 (row, 0), wanted, error);
     if (*wanted && code == STORE_OK)
         code = ranges_see (self, sqlite3_column_int64 (row, 0), wanted, error);
@@ -479,7 +565,8 @@ static store_code_t range_fill (ranges_t *self, range_t *range, bool *over, stor
     return range_walk (self, range, self->low, keep_number, NULL, over, error);
 }
 
-store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_error_t *error)
+/* Of this window. */
+static store_code_t next_number (ranges_t *self, int64_t *number, bool *over, store_error_t *error)
 {
     int64_t unknown = 0; /* what is below it, in a range that looked long enough */
     *number = 0;
@@ -511,6 +598,17 @@ store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_err
             range->next++; /* in all of them: a task may have changed its range meanwhile */
     }
     return STORE_OK;
+}
+
+store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_error_t *error)
+{
+    store_code_t code = next_number (self, number, over, error);
+    while (code == STORE_OK && *number == 0 && !*over && self->windows_count > 0) {
+        self->high = self->low; /* it is at its end */
+        window_next (self);
+        code = next_number (self, number, over, error);
+    }
+    return code;
 }
 
 bool ranges_ended_early (const ranges_t *self, int64_t *below)
@@ -574,7 +672,7 @@ static store_code_t count_slice (ranges_t *self, uint64_t *count, bool *over, st
     for (; code == STORE_OK && self->counting < self->count; self->counting++) {
         range_t *range = &self->list[self->counting];
         bool all = range->statement == BY_QUEUE && self->filter->labels_count == 0 &&
-                   self->filter->scope == NULL;
+                   self->filter->scope == NULL && !self->by_time;
         code = all ? count_all (self, range, count, error)
                    : count_rows (self, range, count, over, error);
         if (code == STORE_OK && range->high > self->slice_low)
@@ -590,7 +688,7 @@ store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, int64_t 
     store_code_t code = STORE_OK;
     *over = false;
     *below = 0;
-    while (code == STORE_OK && !*over && *below == 0 && self->count > 0 && self->high > self->low) {
+    while (code == STORE_OK && !*over && *below == 0 && self->count > 0 && window_next (self)) {
         if (self->slice_low == 0)
             self->slice_low =
                 self->high - COUNT_NUMBERS > self->low ? self->high - COUNT_NUMBERS : self->low;
@@ -600,7 +698,7 @@ store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, int64_t 
         self->high = self->slice_low;
         self->slice_low = 0;
         self->counting = 0;
-        if (self->high > self->low) {
+        if (window_next (self)) {
             *over = view_is_over (self->view);
             *below = self->vain_max > 0 && self->looks >= self->vain_max ? self->high : 0;
         }

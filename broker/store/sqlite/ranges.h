@@ -11,7 +11,7 @@
 #include "store/sqlite/view.h"
 
 /* Statements that ranges need; they stand first in the texts of the view. */
-enum { RANGES_STATEMENTS = 14 };
+enum { RANGES_STATEMENTS = 15, RANGES_WINDOWS = 3 };
 extern const char *const RANGES_TEXTS[RANGES_STATEMENTS];
 
 typedef struct ranges {
@@ -20,6 +20,13 @@ typedef struct ranges {
     int64_t ns;  /* 0: the namespace is not there, so nothing is */
     int64_t low; /* numbers wanted: low <= number < high */
     int64_t high;
+    bool by_time; /* … of which each task's time is looked at */
+    struct window {
+        int64_t low;
+        int64_t high;
+        bool by_time;
+    } windows[RANGES_WINDOWS]; /* below them, the highest last */
+    size_t windows_count;
     int64_t *queues; /* of the filter or of the whole namespace */
     size_t queues_count;
     size_t queues_capacity;

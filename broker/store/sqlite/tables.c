@@ -125,6 +125,7 @@ struct tables {
     number_map_t left_ids;
     bytes_t rest; /* of the row being written */
     uint64_t removals;
+    bool order_known; /* its row is there, and right */
     forgotten_t forgotten;
     tables_meta_t stored; /* as committed */
     tables_meta_t meta;   /* with the changes of the open transaction */
@@ -210,6 +211,9 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
         code = retention_open (&self->retention, self->db, error);
     if (code == STORE_OK)
         code = tables_read_meta (self, error);
+    if (code == STORE_OK)
+        code = order_find (&self->stored.order, &self->order_known, self->db, error);
+    self->meta.order = self->stored.order;
     if (code == STORE_OK) {
         sqlite3_wal_hook (self->db, tables_wal_hook, self);
         *out = self;
@@ -413,8 +417,10 @@ static store_code_t write_row (tables_t *self, const image_t *image, store_error
     else /* an update leaves the last inserted row id alone: so new rows are told from old ones */
         sqlite3_set_last_insert_rowid (self->db, 0);
     code = sql_do (statement, "a task cannot be written", error);
-    if (code == STORE_OK && sqlite3_last_insert_rowid (self->db) != 0)
+    if (code == STORE_OK && sqlite3_last_insert_rowid (self->db) != 0) {
         self->meta.tasks++;
+        order_add (&self->meta.order, record->number, record->created_at);
+    }
     return code;
 }
 
@@ -692,13 +698,31 @@ static store_code_t write_meta (tables_t *self, store_error_t *error)
     return code;
 }
 
+static store_code_t write_order (tables_t *self, store_error_t *error)
+{
+    const order_t *order = &self->meta.order;
+    const order_t *stored = &self->stored.order;
+    if (self->order_known && order->first == stored->first && order->last == stored->last)
+        return STORE_OK;
+    uint8_t body[ORDER_BYTES];
+    order_pack (order, body);
+    row_t row = row_make (ROW_KIND_ORDER, ORDER_KEY, sizeof (ORDER_KEY), body, sizeof (body));
+    store_code_t code = write_kind_row (self, &row, error);
+    row_drop (&row);
+    return code;
+}
+
 store_code_t tables_commit (tables_t *self, store_error_t *error)
 {
     store_code_t code = write_meta (self, error);
     if (code == STORE_OK)
-        code = sql_do (self->statements[COMMIT], "a write-back cannot be made durable", error);
+        code = write_order (self, error);
     if (code == STORE_OK)
+        code = sql_do (self->statements[COMMIT], "a write-back cannot be made durable", error);
+    if (code == STORE_OK) {
         self->stored = self->meta;
+        self->order_known = true;
+    }
     return code;
 }
 

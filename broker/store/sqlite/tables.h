@@ -10,6 +10,7 @@
 #include "store/dirty.h"
 #include "store/sqlite/copy.h"
 #include "store/sqlite/gate.h"
+#include "store/sqlite/order.h"
 #include "store/sqlite/retention.h"
 #include "store/sqlite/sql.h"
 
@@ -27,6 +28,7 @@ typedef struct tables_meta {
     uint64_t tombstones;
     uint64_t event_bytes; /* of the packed events */
     bool clean;           /* closed with an empty journal */
+    order_t order;        /* in a row of its own */
 } tables_meta_t;
 
 /* The gate is closed around the reset of the log; NULL is not allowed. */
