@@ -104,13 +104,15 @@ exits_t check_data (const config_t *config)
 {
     char error[DATA_ERROR_SIZE];
     data_t data;
-    puts ("the configuration is good");
     const char *directory = config_text (config, CONFIG_DATA);
-    if (directory == NULL)
-        return EXITS_OK;
-    exits_t code = data_open_to_read (&data, directory, error);
+    exits_t code = directory == NULL ? EXITS_OK : data_open_to_read (&data, directory, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
+    puts ("the configuration is good");
+    if (directory == NULL) {
+        puts ("no data directory was named: no data was read (--data DIR)");
+        return EXITS_OK;
+    }
     code = read_directory (data.directory);
     data_close (&data);
     return code;

@@ -499,7 +499,7 @@ static const command_t commands[] = {
              "the log, proves that all lines before it are what they were. head prints the\n"
              "newest number and hash of audit.jsonl, tail its newest lines.",
      .examples = "taskctl audit verify\n"
-                 "taskctl audit verify /backup/events*.jsonl --head 00b5dded312f...\n"
+                 "taskctl audit verify /backup/events* --head 00b5dded312f...\n"
                  "taskctl audit tail -f --kind denied",
      .options = audit_options,
      .operand = OPERAND_VERB,

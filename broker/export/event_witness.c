@@ -81,11 +81,13 @@ store_code_t event_witness (event_verdict_t *out, uint64_t *pos, const event_fil
                   boot->generation);
     else if (*out == EVENTS_GO_ON && ahead)
         snprintf (why, EVENT_WITNESS_TEXT_SIZE,
-                  "the database ends at event %" PRIu64 ", events.jsonl has them up to %" PRIu64,
+                  "the database ends at event %" PRIu64
+                  " (by its pos), events.jsonl and the files before it have them up to %" PRIu64,
                   boot->last_pos, place->pos);
     else if (*out == EVENTS_GO_ON && found == DIFFERENT)
         snprintf (why, EVENT_WITNESS_TEXT_SIZE,
-                  "the database has another event %" PRIu64 " than events.jsonl", place->pos);
+                  "the database has another event %" PRIu64 " (by its pos) than events.jsonl",
+                  place->pos);
     if (why[0] != '\0')
         *out = EVENTS_AHEAD;
     return STORE_OK;

@@ -88,6 +88,26 @@ static void hint_help (args_t *args)
         snprintf (args->problem.hint, sizeof args->problem.hint, "taskctl help");
 }
 
+/* What is looked for here, and is an option of another command. */
+static const char *find_elsewhere (const args_t *args, const char *name)
+{
+    static const struct {
+        const char *command; /* NULL: any */
+        const char *name;
+        const char *hint;
+    } others[] = {
+        {NULL, "search", "--search is of list and count only"},
+        {"retry", "from-turn", "taskctl resume ID --from-turn N goes back to a turn"},
+    };
+    for (size_t i = 0; args->command && i < sizeof others / sizeof *others; i++) {
+        const char *command = others[i].command;
+        if ((!command || strcmp (command, args->command->name) == 0) &&
+            strcmp (others[i].name, name) == 0)
+            return others[i].hint;
+    }
+    return NULL;
+}
+
 static void blame_option (args_t *args, const parser_t *parser, const char *text)
 {
     const size_t length = strcspn (text, "=");
@@ -99,7 +119,10 @@ static void blame_option (args_t *args, const parser_t *parser, const char *text
     char word[64];
     snprintf (word, sizeof word, "%.*s", (int) length, text);
     const char *nearest = nearest_of (word + strspn (word, "-"), names, parser->count);
-    if (nearest)
+    const char *elsewhere = find_elsewhere (args, word + strspn (word, "-"));
+    if (elsewhere)
+        snprintf (args->problem.hint, sizeof args->problem.hint, "%s", elsewhere);
+    else if (nearest)
         snprintf (args->problem.hint, sizeof args->problem.hint, "did you mean --%s?", nearest);
     else
         hint_help (args);

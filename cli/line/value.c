@@ -224,7 +224,10 @@ bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text,
         snprintf (why, why_size, "must be 1 to %d of A-Z a-z 0-9 . _ -", TMQ_NAME_LENGTH_MAX);
         return name_is_valid (text);
     case KIND_LABEL:
-        snprintf (why, why_size, "must be NAME=VALUE, the name of A-Z a-z 0-9 . _ -");
+        snprintf (why, why_size,
+                  "must be NAME=VALUE, the name 1 to %d of A-Z a-z 0-9 . _ -, the value at most %d "
+                  "bytes",
+                  TMQ_NAME_LENGTH_MAX, TMQ_LABEL_BYTES_MAX);
         return parse_label (text);
     case KIND_NUMBER: return parse_number (number, spec, text, why, why_size);
     case KIND_DURATION: return parse_duration (number, spec, text, why, why_size);

@@ -101,6 +101,27 @@ static bool is_known (piece_t task, piece_t event, const char *name, size_t leng
            piece_member (&ignored, event, name, first);
 }
 
+/* A list, and a table of it, has no bodies and nothing that is kept beside a task. */
+static bool is_of_list (const app_t *app)
+{
+    const char *command = app->args.command->name;
+    const char *format = args_text (&app->args, OPT_FORMAT);
+    return strcmp (command, "list") == 0 ||
+           (strcmp (command, "export") == 0 && format && strcmp (format, "csv") == 0);
+}
+
+static bool is_in_list (const char *name, size_t length)
+{
+    static const char *const bodies[] = {"payload", "result"};
+    static const char found[] = "found";
+    if (length == sizeof found - 1 && memcmp (name, found, length) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        if (strlen (bodies[i]) == length && memcmp (name, bodies[i], length) == 0)
+            return false;
+    return !is_part (name, length);
+}
+
 int fields_check (const app_t *app)
 {
     const char *fields = args_text (&app->args, OPT_FIELDS);
@@ -121,6 +142,9 @@ int fields_check (const app_t *app)
             code =
                 usage_error (app, "the keys of the JSON without --fields, or label:NAME",
                              "there is no field '%.*s'", (int) (length < 64 ? length : 64), fields);
+        else if (is_of_list (app) && !is_in_list (fields, strcspn (fields, ".,")))
+            code = usage_error (app, "taskctl export --format jsonl has it, and get of some tasks",
+                                "a list has no %.*s", (int) strcspn (fields, ".,"), fields);
         fields = fields[length] ? fields + length + 1 : NULL;
     }
     bytes_free (&task);

@@ -186,6 +186,14 @@ void print_wrapped_text (const app_t *app, const char *text, size_t column, size
     free (safe);
 }
 
+/* What a person or a program asked for: the worker is that of the attempt before. */
+static bool is_asked_for (tmq_event_kind_t kind)
+{
+    return kind == TMQ_EVENT_CANCELLED || kind == TMQ_EVENT_RETRIED || kind == TMQ_EVENT_RESUMED ||
+           kind == TMQ_EVENT_ADOPTED || kind == TMQ_EVENT_CHANGED || kind == TMQ_EVENT_PURGED ||
+           kind == TMQ_EVENT_IMPORTED;
+}
+
 static void put_event_what (const app_t *app, FILE *out, const tmq_event_t *event, bool brief)
 {
     char text[TMQ_MESSAGE_BYTES_MAX + 128];
@@ -198,9 +206,10 @@ static void put_event_what (const app_t *app, FILE *out, const tmq_event_t *even
         fprintf (out, "  turn %" PRIu64, event->number);
     if (event->attempt)
         fprintf (out, "  attempt %" PRIu32, event->attempt);
-    if (*event->worker) {
+    const char *by = is_asked_for (event->kind) ? event->actor : event->worker;
+    if (*by) {
         fputs ("  by ", out);
-        print_text (app, out, event->worker);
+        print_text (app, out, by);
     }
     if (event->kind == TMQ_EVENT_TURN && *event->name) {
         fputs ("  ", out);
@@ -340,7 +349,7 @@ void show_history_event (const app_t *app, const tmq_event_t *event)
     enum { KIND_COLUMNS = 16 };
     const char *kind = tmq_event_kind_text (event->kind);
     const bool alone = !event->attempt && !*event->worker && !event->has_progress &&
-                       !*event->message &&
+                       !is_asked_for (event->kind) && !*event->message &&
                        (event->status == event->previous || !event->status || !event->previous);
     printf ("%*s", HISTORY_INDENT, "");
     print_clock (app, event->at);

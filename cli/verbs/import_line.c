@@ -350,7 +350,7 @@ static bool take_identity (import_line_t *self)
         return wrong (self, "task_id is missing, or no UUIDv7");
     if (!task->queue)
         return wrong (self, "queue is missing");
-    return task->status != TMQ_STATUS_NONE || wrong (self, "status is missing, or is none");
+    return task->status != TMQ_STATUS_NONE || wrong (self, "status is missing, or is no status");
 }
 
 static bool take_times (import_line_t *self)

@@ -387,6 +387,25 @@ static bool has_retention (const tmq_queue_settings_t *values)
            values->keep_failed_ms || values->min_keep;
 }
 
+/* Nothing waits and nobody works. */
+static void note_ended (const app_t *app, const char *queue)
+{
+    static const tmq_status_t ended[] = {TMQ_STATUS_COMPLETED, TMQ_STATUS_FAILED,
+                                         TMQ_STATUS_CANCELLED};
+    const tmq_filter_t filter = {.queues = &queue,
+                                 .queues_count = 1,
+                                 .statuses = ended,
+                                 .statuses_count = sizeof ended / sizeof *ended};
+    uint64_t count = 0;
+    if (tmq_count (&count, app->client, &filter, app->timeout_ms, NULL) == TMQ_OK && count > 0)
+        note (app,
+              "%" PRIu64 " ended task%s here, and nothing else; taskctl cleanup --dry-run shows "
+              "what retention lets go",
+              count, count == 1 ? " is" : "s are");
+    else
+        note (app, "no task and no worker uses this queue now; it counts for those to come");
+}
+
 /* Changes say little: the exit code is the answer, and JSON the queue as it stands. */
 static int put_change (const app_t *app, tmq_queue_report_t *report, const char *what)
 {
@@ -396,7 +415,7 @@ static int put_change (const app_t *app, tmq_queue_report_t *report, const char 
     note (app, "queue %s %s", queue->queue, what);
     if (what != resumed &&
         queue->workers + queue->ready + queue->scheduled + queue->blocked + queue->working == 0)
-        note (app, "no task and no worker uses this queue now; it counts for those to come");
+        note_ended (app, queue->queue);
     if (has_retention (&queue->settings) && !queue->settings.ttl_never)
         note (app, "what stays of ended tasks is said for those with a ttl of 0 (--ttl 0)");
     tmq_queue_report_free (report);
@@ -544,10 +563,20 @@ static int read_setting (const app_t *app, change_t *self, const setting_t *sett
     return 0;
 }
 
+/* As an option, or as in the configuration: max-age, max_age. */
+static bool is_named (const char *option, const char *name)
+{
+    while (*option && (*option == *name || (*option == '-' && *name == '_'))) {
+        option++;
+        name++;
+    }
+    return !*option && !*name;
+}
+
 static int read_unset (const app_t *app, change_t *self, const char *name)
 {
     for (size_t i = 0; i < SETTINGS; i++) {
-        if (strcmp (settings[i].name, name) != 0)
+        if (!is_named (settings[i].name, name))
             continue;
         if (args_has (&app->args, settings[i].option))
             return usage_error (app, NULL, "--%s and --unset %s: which of them?", name, name);

@@ -95,4 +95,14 @@ emptied ()
     taskctl vacuum && [ "$(stat -c %s .taskmq/taskmq.db)" -lt 2000000 ]
 }
 eventually emptied
+
+# 0 is off, and a name is that of the option or of the configuration.
+run 0 taskctl queue set others --max-age 2d --max-count 3
+run 0 taskctl queue set others --max-age 0 --unset max_count
+run 5 taskctl queue show others
+err_has 'it has no tasks, no workers and no settings'
+submit others
+run 0 taskctl cancel "$id"
+run 0 taskctl queue set others --max-age 2d
+err_has '^1 ended task is here, and nothing else; taskctl cleanup --dry-run shows'
 stop_broker

@@ -67,6 +67,10 @@ out_has "^warning +addresses +$taken: in use now"
 broker_options=
 run 0 taskmqd --check-config
 run 4 taskmqd --check --data .taskmq
+out_lacks 'is good'
+run 0 taskmqd --check
+out 'the configuration is good
+no data directory was named: no data was read (--data DIR)'
 stop_broker
 run 0 taskmqd --check --data .taskmq
 

@@ -148,8 +148,16 @@ run 0 taskctl export --format task "$id"
 out_has '^ +"123456789012345678901234567890",$'
 out_has '^ +"1e999",$'
 out_has '"a\\\\u0000b": -1.5'
-run 0 taskctl export --format csv --fields payload "$id"
+run 0 taskctl export --format csv --fields payload_bytes "$id"
 out_lines 2
+for field in payload result attempts turns; do
+    run 2 taskctl export --format csv --fields task_id,$field
+    err_has "^taskctl: a list has no $field\$"
+    run 2 taskctl -o jsonl list --fields $field
+    err_has '"hint":"taskctl export --format jsonl has it, and get of some tasks"'
+done
+run 2 taskctl export --search word
+err_has '^hint: --search is of list and count only$'
 
 # A text that a program for tables would carry out.
 submit sums --label sum=-2+3 --label name=a-b

@@ -118,7 +118,7 @@ err_has '^taskctl: line 2: it is no JSON object$'
 err_has '^taskctl: line 3: payload has not the [0-9]+ bytes that payload_bytes says$'
 err_has '^taskctl: line 5: it is no JSON object$'
 err_has '^taskctl: line 8: payload has not'
-err_has '^taskctl: line 6: status is missing, or is none$'
+err_has '^taskctl: line 6: status is missing, or is no status$'
 err_has '^nothing was imported; --keep-going imports the other lines$'
 run 0 taskctl count
 out 0

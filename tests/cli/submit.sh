@@ -91,3 +91,7 @@ run 7 taskctl submit nobody --data x --wait --for 200ms
 err_has 'has not ended in 200ms'
 signal worker TERM
 ended worker 0
+
+# What is wrong with a label is said.
+run 2 taskctl submit q --label "a=$(printf '%257s' x)"
+err_has 'must be NAME=VALUE, the name 1 to [0-9]* of .*, the value at most 256 bytes$'

@@ -105,6 +105,12 @@ err_has 'the task has 3 turns'
 run 2 taskctl resume --queue q --from-turn 1
 run 2 taskctl resume "$id" --from-turn -1
 run 0 taskctl resume "$id" --from-turn 1
+run 0 taskctl get --events "$id"
+out_has "resumed .*  by uid:$(id -u)  from turn 1$"
+run 0 taskctl -o json get --events "$id"
+out_has '"kind":"resumed".*"message":"from turn 1"'
+run 2 taskctl retry "$id" --from-turn 1
+err_has '^hint: taskctl resume ID --from-turn N goes back to a turn$'
 kill_broker
 start_broker
 told 0 'turn {"content":"again"}'

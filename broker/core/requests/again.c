@@ -249,10 +249,14 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
     deeds_task (call, DEED_RETRY, &found);
     journal_input (self->tasks);
     task_t *task = again_task (self, &found);
-    cause_t cause = cause_of (call, NULL);
+    char from[32];
+    bool goes_back = input == INPUT_RESUME && call->request->resume->from_turn_plus_1 > 0;
+    if (goes_back)
+        snprintf (from, sizeof (from), "from turn %" PRIu32,
+                  call->request->resume->from_turn_plus_1 - 1);
+    cause_t cause = cause_of (call, goes_back ? from : NULL);
     mark_keep (call, task, MARK_REVIVED);
-    if (input == INPUT_RESUME && call->request->resume->from_turn_plus_1 > 0 &&
-        self->base->config.planted_bug != ENGINE_BUG_TURNS_NOT_SUPERSEDED)
+    if (goes_back && self->base->config.planted_bug != ENGINE_BUG_TURNS_NOT_SUPERSEDED)
         turns_supersede (self->tasks, task, call->request->resume->from_turn_plus_1 - 1);
     revive_queue (self->tasks, task, input, &cause);
     return (done_t){.status = task->status};
