@@ -33,6 +33,7 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
     out->engine.ring_bytes = limits[CONFIG_EVENT_RING];
     out->engine.payload_cache_bytes = limits[CONFIG_PAYLOAD_CACHE];
     out->engine.retention = config_retention (config);
+    out->engine.retentions_count = config_retentions (config, out->engine.retentions);
     out->engine.ttl_ms = (int64_t) limits[CONFIG_TTL];
     out->engine.recover_max_age_ms = (int64_t) limits[CONFIG_RECOVER_MAX_AGE];
     out->engine.heartbeat_ms = (uint32_t) limits[CONFIG_HEARTBEAT];

@@ -506,7 +506,7 @@ static const option_spec_t queue_options[] = {
     {OPT_MAX_COUNT, "max-count", 0, KIND_NUMBER, 0, TMQ_RETAIN_COUNT_MAX, "N",
      "set: ... so many of them stay"},
     {OPT_MAX_ENDED_BYTES, "max-ended-bytes", 0, KIND_TEXT, 0, 64, "SIZE",
-     "set: ... so many bytes of their payloads and results, as 1G"},
+     "set: ... so many bytes of their payloads, results and turns, as 1G"},
     {OPT_KEEP_FAILED, "keep-failed", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION",
      "set: ... those that failed stay so long in any case"},
     {OPT_MIN_KEEP, "min-keep", 0, KIND_NUMBER, 0, TMQ_RETAIN_COUNT_MAX, "N",

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/retain.h"
 #include "core/base/memory.h"
 #include "ids.h"
 #include "nearest.h"
@@ -265,6 +266,22 @@ static bool check_pattern (const config_t *self, const char *text, char why[UNIT
     return good;
 }
 
+/* A namespace has one rule. */
+static bool check_retention (const config_t *self, const char *text, char why[UNITS_ERROR_SIZE])
+{
+    retention_of_t before[RETENTIONS_MAX];
+    retention_of_t next;
+    if (!retain_parse (&next, text, why))
+        return false;
+    for (size_t i = config_retentions (self, before); i-- > 0;) {
+        if (strcmp (before[i].ns, next.ns) != 0)
+            continue;
+        snprintf (why, UNITS_ERROR_SIZE, "%s has a rule already", next.ns);
+        return false;
+    }
+    return true;
+}
+
 static bool add_item (config_t *self, config_key_t key, const char *text, config_origin_t origin,
                       char why[UNITS_ERROR_SIZE])
 {
@@ -285,6 +302,8 @@ static bool add_item (config_t *self, config_key_t key, const char *text, config
         return false;
     }
     if (key == CONFIG_EXPORT_REDACT && !check_pattern (self, text, why))
+        return false;
+    if (key == CONFIG_RETENTION_NAMESPACE && !check_retention (self, text, why))
         return false;
     value->items = memory_resize (value->items, value->items_count + 1, sizeof (config_item_t));
     value->items[value->items_count++] = (config_item_t){memory_text (text), origin};
@@ -422,6 +441,15 @@ retention_t config_retention (const config_t *self)
                          .max_bytes = numbers[CONFIG_RETENTION_MAX_BYTES],
                          .keep_failed_ms = (int64_t) numbers[CONFIG_RETENTION_KEEP_FAILED],
                          .min_keep = numbers[CONFIG_RETENTION_MIN_KEEP]};
+}
+
+size_t config_retentions (const config_t *self, retention_of_t out[RETENTIONS_MAX])
+{
+    const config_value_t *value = &self->values[CONFIG_RETENTION_NAMESPACE];
+    char why[UNITS_ERROR_SIZE];
+    for (size_t i = 0; i < value->items_count; i++)
+        retain_parse (&out[i], value->items[i].text, why); /* judged when it was taken */
+    return value->items_count;
 }
 
 bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])

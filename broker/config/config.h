@@ -109,6 +109,8 @@ bool config_check_addresses (const config_t *self, char error[CONFIG_ERROR_SIZE]
 void config_move (config_t *self, config_t *from, config_key_t key);
 /* What the keys say of tasks that have ended. */
 retention_t config_retention (const config_t *self);
+/* … in namespaces that have a rule of their own; how many they are. */
+size_t config_retentions (const config_t *self, retention_of_t out[RETENTIONS_MAX]);
 /* Bounds that hold between keys. */
 bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE]);
 

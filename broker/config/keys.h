@@ -203,11 +203,14 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
     X (RETENTION_MAX_COUNT, "retention/max_count", COUNT, NOW, 0, 0, TMQ_RETAIN_COUNT_MAX, NULL,   \
        "... so many of them stay, the newest; 0: any number")                                      \
     X (RETENTION_MAX_BYTES, "retention/max_bytes", SIZE, NOW, 0, 0, 1024 * CONFIG_G, NULL,         \
-       "... so many bytes of their payloads and results; 0: any number")                           \
+       "... so many bytes of their payloads, results and turns; 0: any number")                    \
     X (RETENTION_KEEP_FAILED, "retention/keep_failed", DURATION, NOW, 0, 0, TMQ_TTL_MS_MAX, NULL,  \
        "... those that failed stay so long, whatever a policy says")                               \
     X (RETENTION_MIN_KEEP, "retention/min_keep", COUNT, NOW, 0, 0, TMQ_RETAIN_COUNT_MAX, NULL,     \
        "... so many of the newest stay, whatever a policy says")                                   \
+    X (RETENTION_NAMESPACE, "retention/namespace", LIST, NOW, 0, 0, RETENTIONS_MAX,                \
+       "NAMESPACE=RULE",                                                                           \
+       "what stays in this namespace, in place of the above: max_age:30d,min_keep:5")              \
     X (BACKUP_KEEP, "backup/keep", COUNT, RESTART, 3, 1, 1000, NULL,                               \
        "so many backups stay in the data directory")
 

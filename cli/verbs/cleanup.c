@@ -26,7 +26,7 @@ static void put_pass (const app_t *app, const tmq_cleanup_state_t *cleanup)
     items_t items;
     char bytes[UNITS_TEXT_SIZE];
     if (!app_wants_json (app)) {
-        printf ("%" PRIu64 " of %" PRIu64 " removed, %s of payloads and results\n",
+        printf ("%" PRIu64 " of %" PRIu64 " removed, %s of payloads, results and turns\n",
                 cleanup->removed, cleanup->looked, size_format (bytes, cleanup->removed_bytes));
         return;
     }

@@ -25,7 +25,7 @@ run 0 taskctl cleanup --dry-run
 out_lines 0
 err_has '^nothing would go$'
 run 0 taskctl cleanup
-out_has '^0 of 6 removed, 0 of payloads and results$'
+out_has '^0 of 6 removed, 0 of payloads, results and turns$'
 
 # What contradicts itself.
 run 2 taskctl queue set letters --max-count 2 --min-keep 3
@@ -72,6 +72,21 @@ run 0 taskctl -o json cleanup
 json removed 1
 run 0 taskctl audit tail
 out_has 'cleanup'
+
+# A namespace may have its own in place of it.
+printf 'retention\n    max_count = 1\n    namespace = default=max_count:2,min_keep:3\n' >conf
+run 2 taskctl reload
+err_has 'max_count is less than min_keep'
+printf 'retention\n    max_count = 1\n    namespace = default=none\n' >conf
+run 0 taskctl reload
+submit letters --data 'another one' --ttl 0
+run 0 taskctl cancel "$id"
+run 0 taskctl -o json cleanup
+json removed 0
+printf 'retention\n    max_count = 1\n    namespace = other=none\n' >conf
+run 0 taskctl reload
+run 0 taskctl -o json cleanup
+json removed 1
 
 # A start does it, too.
 submit letters --data 'one more' --ttl 0

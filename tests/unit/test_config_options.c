@@ -199,6 +199,20 @@ static void test_wrong_files_are_named (void **state)
                      ":5: limits/links stands in line 4 already");
     assert_bad_file ("broker\n    feed = tcp://127.0.0.1:1\n", ":2: broker/feed = tcp://");
     assert_bad_file ("broker\n    advertise = broker.example\n", "HOST:PORT");
+    assert_bad_file ("retention\n    namespace = a\n", "must be NAMESPACE=max_age:30d,");
+    assert_bad_file ("retention\n    namespace = a=\n", "must be NAMESPACE=max_age:30d,");
+    assert_bad_file ("retention\n    namespace = a b=none\n", "the name of a namespace");
+    assert_bad_file ("retention\n    namespace = a=max_age\n", "a part is like max_age:30d");
+    assert_bad_file ("retention\n    namespace = a=max_age:30\n",
+                     "retention/namespace = a=max_age:30");
+    assert_bad_file ("retention\n    namespace = a=max_count:0\n", "a number is 1 to 1000000000");
+    assert_bad_file ("retention\n    namespace = a=max_count:5x\n", "a number is 1 to 1000000000");
+    assert_bad_file ("retention\n    namespace = a=max_bytes:2000G\n", "bytes are 1B to 1024G");
+    assert_bad_file ("retention\n    namespace = a=keep:5\n", "a rule has max_age, max_count");
+    assert_bad_file ("retention\n    namespace = a=max_count:2,min_keep:3\n",
+                     "max_count is less than min_keep");
+    assert_bad_file ("retention\n    namespace = a=none\n    namespace = a=min_keep:3\n",
+                     "a has a rule already");
 }
 
 static void test_contradictions_are_named_with_their_places (void **state)

@@ -279,6 +279,72 @@ static void what_one_rule_keeps_no_other_lets_go (void **state)
     rig_free (rig);
 }
 
+/* Its own rule stands in place of what is said of all; one that says nothing keeps everything. */
+static void a_namespace_may_have_its_own_rule (void **state)
+{
+    static const char *const spaces[] = {"strict", "spared", "default"};
+    static const size_t left[] = {1, 4, 2};
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    (void) state;
+    config.retention = (retention_t){.max_count = 2};
+    config.retentions[0] = (retention_of_t){"strict", {.max_count = 1}};
+    config.retentions[1] = (retention_of_t){"spared", {.max_count = 0}};
+    config.retentions_count = 2;
+    rig_t *rig = rig_new_with (&config);
+    for (unsigned i = 0; i < 3; i++) {
+        rig_link (rig, 0, spaces[i]);
+        end_lasting (rig, 1 + 10 * i, 4, "q");
+        assert_int_equal (clean_now (rig)->removed, 4 - left[i]);
+        assert_int_equal (there (rig, 1 + 10 * i, 4), left[i]);
+    }
+    /* A queue of it may keep more, or fewer. */
+    rig_link (rig, 0, "strict");
+    rule (rig, "keeps", &(retention_t){.min_keep = 3});
+    end_lasting (rig, 41, 4, "keeps");
+    clean_now (rig);
+    assert_int_equal (there (rig, 41, 4), 3);
+    rig_free (rig);
+}
+
+/* A start and each day see to a namespace's own rule although nothing is said of all. */
+static void own_rules_alone_are_applied_daily (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    (void) state;
+    config.retentions[0] = (retention_of_t){"default", {.max_age_ms = HOUR_MS}};
+    config.retentions_count = 1;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    end_lasting (rig, 1, 3, "q");
+    rig_advance (rig, 2 * DAY_MS);
+    assert_int_equal (there (rig, 1, 3), 0);
+    rig_free (rig);
+}
+
+/* What its workers told of a task counts as its payload does. */
+static void turns_count_as_bytes (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.queue = (char *) "q";
+    spec.ttl_never = true;
+    rig_submit_spec (rig, 0, 1, &spec, "payload");
+    rig_register (rig, 1, 90, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    rig_turn (rig, 1, assignment, 1, "twelve bytes");
+    rig_settle (rig);
+    rig_complete (rig, 1, assignment, "r");
+    rig_settle (rig);
+    rule (rig, "q", &(retention_t){.max_bytes = strlen ("payload") + 12});
+    const Taskmq__CleanupPage *page = look (rig, 10, (ProtobufCBinaryData){0});
+    assert_int_equal (page->n_items, 1);
+    assert_int_equal (page->items[0]->bytes, strlen ("payload") + 12 + 1);
+    assert_int_equal (page->items[0]->policy, TMQ_POLICY_MAX_BYTES);
+    rule (rig, "q", &(retention_t){.max_bytes = strlen ("payload") + 12 + 1});
+    assert_int_equal (clean_now (rig)->removed, 0);
+}
+
 /* Brought back while a pass has them on its list: they live. */
 static void what_is_retried_meanwhile_lives (void **state)
 {
@@ -381,6 +447,9 @@ int main (void)
         TEST (rules_are_applied_at_a_start_and_daily),
         TEST (a_leap_of_the_clock_removes_nothing),
         cmocka_unit_test (what_one_rule_keeps_no_other_lets_go),
+        cmocka_unit_test (a_namespace_may_have_its_own_rule),
+        cmocka_unit_test (own_rules_alone_are_applied_daily),
+        TEST (turns_count_as_bytes),
         TEST (what_is_retried_meanwhile_lives),
         TEST (a_whole_that_goes_leaves_its_parts),
         TEST (a_rule_that_contradicts_itself_is_refused),

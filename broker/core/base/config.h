@@ -81,10 +81,12 @@ typedef struct engine_config {
     size_t fetched_bytes_max; /* payloads read ahead for waiting workers: 32 MiB */
     budget_t round;           /* what one round may cost */
     retention_t retention;    /* of each namespace: of what has ended and no time to live ends */
-    size_t log_bytes_max;     /* of memory for logs that are not in their files yet: 8 MiB */
-    uint64_t log_rate;        /* bytes a second of a task's log, 1 MiB */
-    uint64_t blob_bytes_max;  /* of one, 16 MiB, for the welcome: who has the files keeps to it */
-    unsigned planted_bug;     /* test-only: 0 in the broker; see planted.h */
+    retention_of_t retentions[RETENTIONS_MAX]; /* … but these have rules of their own */
+    size_t retentions_count;
+    size_t log_bytes_max;    /* of memory for logs that are not in their files yet: 8 MiB */
+    uint64_t log_rate;       /* bytes a second of a task's log, 1 MiB */
+    uint64_t blob_bytes_max; /* of one, 16 MiB, for the welcome: who has the files keeps to it */
+    unsigned planted_bug;    /* test-only: 0 in the broker; see planted.h */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \

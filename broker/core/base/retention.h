@@ -20,10 +20,17 @@ enum { RETENTION_POLICY = 7, RETENTION_OF_SPACE = 8 };
 typedef struct retention {
     int64_t max_age_ms;     /* since its end; older ones go */
     uint64_t max_count;     /* so many stay */
-    uint64_t max_bytes;     /* … of so many bytes together */
+    uint64_t max_bytes;     /* … of so many bytes together: payloads, results, turns */
     int64_t keep_failed_ms; /* what failed stays so long, whatever else is said */
     uint64_t min_keep;      /* so many of the newest stay, whatever else is said */
 } retention_t;
+
+/* The rule of one namespace, in place of what is said of all. */
+typedef struct retention_of {
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    retention_t rule;
+} retention_of_t;
+enum { RETENTIONS_MAX = 64 };
 
 /* Those that stay, of the ones that were judged by a rule. */
 typedef struct retention_tally {

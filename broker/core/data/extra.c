@@ -81,16 +81,21 @@ bool extra_parent (const buf_t *packed, tmq_id_t *out)
     return true;
 }
 
-uint64_t extra_blob_bytes (const buf_t *packed)
+static uint64_t blob_bytes (const buf_t *packed, unsigned member)
 {
     uint64_t length;
-    const uint8_t *at = member_find (packed, MEMBER_PAYLOAD_BLOB, &length);
+    const uint8_t *at = member_find (packed, member, &length);
     if (at == NULL)
         return 0;
     Taskmq__Blob *blob = taskmq__blob__unpack (&MEMORY, (size_t) length, at);
     uint64_t bytes = blob == NULL ? 0 : blob->bytes;
     taskmq__blob__free_unpacked (blob, &MEMORY);
     return bytes;
+}
+
+uint64_t extra_blob_bytes (const buf_t *packed)
+{
+    return blob_bytes (packed, MEMBER_PAYLOAD_BLOB);
 }
 
 static void forget_hash (Taskmq__Blob *blob)
@@ -115,6 +120,25 @@ buf_t *extra_without_hashes (buf_t *packed)
     buf_t *bare = extra_pack (fields);
     taskmq__extra__free_unpacked (fields, &MEMORY);
     return bare;
+}
+
+uint64_t extra_bytes_beside (const buf_t *packed)
+{
+    enum { TURN_BYTES_TAG = 21 << 3 };
+    const uint8_t *at = buf_bytes (packed);
+    const uint8_t *end = at + buf_length (packed);
+    uint64_t tag;
+    uint64_t number;
+    uint64_t bytes =
+        blob_bytes (packed, MEMBER_PAYLOAD_BLOB) + blob_bytes (packed, MEMBER_RESULT_BLOB);
+    while (at < end && number_read (&at, end, &tag) && number_read (&at, end, &number)) {
+        if (tag == TURN_BYTES_TAG)
+            return bytes + number;
+        if ((tag & 7) != 0 && ((tag & 7) != 2 || number > (uint64_t) (end - at)))
+            return bytes; /* Extra has no other kinds */
+        at += (tag & 7) == 0 ? 0 : number;
+    }
+    return bytes;
 }
 
 bool extra_waits (buf_t *packed)

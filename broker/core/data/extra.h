@@ -34,6 +34,8 @@ bool extra_parent (const buf_t *packed, tmq_id_t *out);
 buf_t *extra_without_hashes (buf_t *packed);
 /* Of the payload of one with it, if that is too large for a row. */
 uint64_t extra_blob_bytes (const buf_t *packed);
+/* Of what a task with it leaves behind beside its row: turns, and bodies too large for a row. */
+uint64_t extra_bytes_beside (const buf_t *packed);
 /* A task with it waits for others to end. */
 bool extra_waits (buf_t *packed);
 /* What one with these fields takes in memory, about; 0 for NULL. */

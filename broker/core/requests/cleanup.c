@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/data/extra.h"
 #include "core/reads/jobs.h"
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
@@ -91,6 +92,15 @@ static bool settings_of (const requests_t *self, const space_t *space, const cha
     return retention_is_set (out);
 }
 
+static const retention_t *rule_of (const requests_t *self, const space_t *space)
+{
+    const engine_config_t *config = &self->base->config;
+    for (size_t i = 0; i < config->retentions_count; i++)
+        if (strcmp (config->retentions[i].ns, space->name) == 0)
+            return &config->retentions[i].rule;
+    return &config->retention;
+}
+
 /* Why a task goes, and by whose rule. */
 typedef struct sentence {
     tmq_policy_t policy; /* NONE: it stays */
@@ -113,7 +123,8 @@ static sentence_t judge (const requests_t *self, const space_t *space, book_t *b
     retention_scope_t scopes[2];
     size_t count = 0;
     size_t whose = 0;
-    sentence_t out = {.bytes = (uint64_t) record->payload_bytes + record->result_bytes,
+    sentence_t out = {.bytes = (uint64_t) record->payload_bytes + record->result_bytes +
+                               extra_bytes_beside (record->extra),
                       .age_ms = clocks_expiry_ms (&self->base->clocks) - record->finished_at};
     retention_item_t item = {.age_ms = out.age_ms > 0 ? out.age_ms : 0,
                              .bytes = out.bytes,
@@ -121,7 +132,7 @@ static sentence_t judge (const requests_t *self, const space_t *space, book_t *b
                              .needed = edges_find (self->tasks, space, record->id.bytes) != NULL};
     if (settings_of (self, space, record->queue, &scopes[0].rule))
         scopes[count++].tally = shelf_of (self, book, record->queue);
-    scopes[count].rule = self->base->config.retention;
+    scopes[count].rule = *rule_of (self, space);
     scopes[count++].tally = &book->space;
     if (planted == ENGINE_BUG_FAILED_NOT_KEPT)
         item.failed = false;
@@ -152,7 +163,7 @@ void cleanup_reset (cleanup_t *self)
 /* Some rule of the namespace, or of a queue of it, may let something go. */
 static bool has_rule (const requests_t *self, const space_t *space)
 {
-    if (retention_removes (&self->base->config.retention))
+    if (retention_removes (rule_of (self, space)))
         return true;
     if (space->settings == 0)
         return false;
@@ -204,7 +215,7 @@ int64_t cleanup_next_ms (const requests_t *self)
     if (cleanup->reading)
         return INT64_MAX; /* the page wakes it */
     if (list_is_empty (&cleanup->spaces) && !retention_removes (&self->base->config.retention) &&
-        self->tasks->settings == 0)
+        self->base->config.retentions_count == 0 && self->tasks->settings == 0)
         return INT64_MAX;
     return list_is_empty (&cleanup->spaces) && cleanup->next_ms > soonest_ms ? cleanup->next_ms
                                                                              : soonest_ms;
