@@ -275,7 +275,7 @@ static exits_t open_events (daemon_t *self)
     options->wake_fd = self->events_fd;
     options->stop_ms = EXPORT_STOP_MS;
     options->pack = self->config.numbers[CONFIG_EVENTS_PACK] != 0;
-    options->free_bytes_min = self->config.numbers[CONFIG_FREE_SPACE_MIN];
+    options->free_bytes_min = &self->free_bytes_min;
     options->failed = exits_store_failed;
     self->events = event_log_new (options, &self->event_files, error);
     return self->events != NULL ? EXITS_OK : exits_fail (EXITS_INTERNAL, error);
@@ -324,7 +324,7 @@ static exits_t open_exporter (daemon_t *self)
                                   .watermark = &self->watermark,
                                   .compact = {.bytes = numbers[CONFIG_EXPORT_COMPACT],
                                               .forget_ms = numbers[CONFIG_EXPORT_FORGET],
-                                              .free_bytes_min = numbers[CONFIG_FREE_SPACE_MIN]},
+                                              .free_bytes_min = &self->free_bytes_min},
                                   .failed = exits_store_failed};
     options.redactor = config_redactor (&self->config);
     self->exporter = exporter_new (&options, error);
@@ -337,7 +337,7 @@ static exits_t open_indexer (daemon_t *self)
                                  .directory = self->data.directory,
                                  .generation = self->boot.generation,
                                  .last_pos = self->boot.last_pos,
-                                 .free_bytes_min = self->config.numbers[CONFIG_FREE_SPACE_MIN],
+                                 .free_bytes_min = &self->free_bytes_min,
                                  .failed = exits_store_failed};
     self->indexer = indexer_new (&options);
     return self->indexer != NULL ? EXITS_OK : exits_fail (EXITS_INTERNAL, "cannot start a thread");
@@ -378,7 +378,7 @@ static exits_t open_records (daemon_t *self)
                                  .audit = self->audit,
                                  .directory = self->data.directory,
                                  .access = access_file_path (self->access),
-                                 .free_bytes_min = numbers[CONFIG_FREE_SPACE_MIN],
+                                 .free_bytes_min = &self->free_bytes_min,
                                  .keep = (size_t) numbers[CONFIG_BACKUP_KEEP]};
     self->records = records_new (&options);
     self->runners[ACCESS_RUNNERS] = key_change_runner (&self->key_change);
@@ -500,6 +500,7 @@ exits_t daemon_start (daemon_t *self)
         open_audit,      open_exporter, open_events, open_indexer, open_access,
         open_records,    open_key,      open_router, open_server,  open_doors};
     exits_t code = EXITS_OK;
+    atomic_store (&self->free_bytes_min, self->config.numbers[CONFIG_FREE_SPACE_MIN]);
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
     return code;

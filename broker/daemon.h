@@ -57,8 +57,9 @@ typedef struct daemon {
     int events_fd;
     store_t *store;
     boot_t boot;
-    audit_t *audit;        /* NULL: none is kept */
-    watermark_t watermark; /* of what follows */
+    audit_t *audit;                /* NULL: none is kept */
+    shared_limit_t free_bytes_min; /* limits/free_space_min, also after a reload */
+    watermark_t watermark;         /* of what follows */
     exporter_t *exporter;
     event_files_t *event_files; /* until `events` has them; NULL: none are kept */
     event_log_options_t events_options;

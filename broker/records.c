@@ -185,7 +185,7 @@ static void *make (void *context)
                                 .access = self->options.access,
                                 .server_key = making.with_keys ? key : NULL,
                                 .id = making.id,
-                                .free_bytes_min = self->options.free_bytes_min,
+                                .free_bytes_min = shared_limit (self->options.free_bytes_min),
                                 .keep = self->options.keep,
                                 .goes_on = goes_on,
                                 .context = self};

@@ -9,6 +9,7 @@
 #define TASKMQ_BROKER_RECORDS_H
 
 #include "audit/audit.h"
+#include "core/base/shared_limit.h"
 #include "errands.h"
 #include "store/store.h"
 
@@ -20,7 +21,7 @@ typedef struct records_options {
     audit_t *audit;        /* NULL: none is kept */
     const char *directory; /* of the data */
     const char *access;    /* path of the access file */
-    uint64_t free_bytes_min;
+    shared_limit_t *free_bytes_min;
     size_t keep; /* backups */
 } records_options_t;
 

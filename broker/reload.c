@@ -59,6 +59,7 @@ static void apply (daemon_t *self)
 {
     log_configure ((log_level_t) self->config.numbers[CONFIG_LOG_LEVEL],
                    self->config.numbers[CONFIG_LOG_FORMAT] != 0);
+    atomic_store (&self->free_bytes_min, self->config.numbers[CONFIG_FREE_SPACE_MIN]);
     settings_fill (&self->options, &self->config, self->links);
     server_configure (self->server, &self->options);
 }

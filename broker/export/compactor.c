@@ -98,7 +98,7 @@ static bool has_room (const compactor_t *self)
     const line_file_t *file = tasks_file_lines (self->file);
     return statvfs (file->path, &info) != 0 ||
            (uint64_t) info.f_bavail * info.f_frsize >=
-               (uint64_t) file->length + self->options->free_bytes_min;
+               (uint64_t) file->length + shared_limit (self->options->free_bytes_min);
 }
 
 static void begin (compactor_t *self)

@@ -8,12 +8,14 @@
 
 #include <stdatomic.h>
 
+#include "core/base/shared_limit.h"
 #include "export/compaction.h"
 
 typedef struct compactor_options {
     uint64_t bytes; /* it is due when the file is larger and more than half of it is over, … */
     uint64_t forget_ms; /* … and so long after the last time, when anything has happened since */
-    uint64_t free_bytes_min; /* of the disk, beside a copy of the whole file; else it waits */
+    shared_limit_t
+        *free_bytes_min; /* of the disk, beside a copy of the whole file; else it waits */
 } compactor_options_t;
 
 typedef struct compactor {

@@ -131,7 +131,7 @@ static bool has_room (const event_log_t *self)
     struct statvfs info;
     return statvfs (event_files_directory (self->files), &info) != 0 ||
            (uint64_t) info.f_bavail * info.f_frsize >=
-               self->options.free_bytes_min + event_files_waiting (self->files);
+               shared_limit (self->options.free_bytes_min) + event_files_waiting (self->files);
 }
 
 /* What waits. On failure it is forgotten, to be made again from what is written. */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/shared_limit.h"
 #include "export/event_files.h"
 #include "export/watermark.h"
 #include "store/store.h"
@@ -17,16 +18,16 @@
 typedef struct event_log event_log_t;
 
 typedef struct event_log_options {
-    store_t *store;          /* it and the watermark must outlive the log */
-    watermark_t *watermark;  /* moved as far as is written */
-    uint64_t generation;     /* of the database */
-    uint64_t pos;            /* behind which it goes on */
-    bool begin;              /* … with a new file, … */
-    event_anchor_why_t why;  /* … for this reason */
-    int wake_fd;             /* a wakeup that the store's notify raises */
-    uint32_t stop_ms;        /* at the end it follows for so long; the next start does the rest */
-    bool pack;               /* turned files */
-    uint64_t free_bytes_min; /* of the disk: with less it waits */
+    store_t *store;         /* it and the watermark must outlive the log */
+    watermark_t *watermark; /* moved as far as is written */
+    uint64_t generation;    /* of the database */
+    uint64_t pos;           /* behind which it goes on */
+    bool begin;             /* … with a new file, … */
+    event_anchor_why_t why; /* … for this reason */
+    int wake_fd;            /* a wakeup that the store's notify raises */
+    uint32_t stop_ms;       /* at the end it follows for so long; the next start does the rest */
+    bool pack;              /* turned files */
+    shared_limit_t *free_bytes_min; /* of the disk: with less it waits */
     /* A read that failed for good: the process ends. Called on the log's thread. */
     void (*failed) (const store_error_t *error);
 } event_log_options_t;

@@ -471,7 +471,7 @@ static bool has_space (indexer_t *self, store_error_t *error)
 {
     store_stats_t stats;
     store_stats (self->options.store, &stats);
-    if (stats.free_bytes >= self->options.free_bytes_min)
+    if (stats.free_bytes >= shared_limit (self->options.free_bytes_min))
         return true;
     store_fail (error, STORE_ERROR_FULL, "free space is below limits/free_space_min");
     return false;

@@ -12,17 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/shared_limit.h"
 #include "core/data/search.h"
 #include "store/store.h"
 
 typedef struct indexer indexer_t;
 
 typedef struct indexer_options {
-    store_t *store;          /* must outlive it */
-    const char *directory;   /* as long */
-    uint64_t generation;     /* of the history */
-    uint64_t last_pos;       /* newest event of the database at the start */
-    uint64_t free_bytes_min; /* of the file system: below it nothing is written */
+    store_t *store;                 /* must outlive it */
+    const char *directory;          /* as long */
+    uint64_t generation;            /* of the history */
+    uint64_t last_pos;              /* newest event of the database at the start */
+    shared_limit_t *free_bytes_min; /* of the file system: below it nothing is written */
     /* A read of the store that failed for good: the process ends. Called on the thread. */
     void (*failed) (const store_error_t *error);
 } indexer_options_t;

@@ -69,6 +69,20 @@ static int submit (tmq_client_t *client)
     return tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, &error);
 }
 
+/* What follows on threads of their own goes by the new limit, too. */
+static bool index_is_stalled (tmq_client_t *client)
+{
+    tmq_found_list_t *found;
+    tmq_search_t search;
+    tmq_error_t error = {0};
+    tmq_search_init (&search);
+    search.text = "word";
+    assert_int_equal (tmq_search (&found, client, &search, TIMING_PATIENCE_MS, &error), TMQ_OK);
+    bool stalled = strstr (found->stalled, "limits/free_space_min") != NULL;
+    tmq_found_list_free (found);
+    return stalled;
+}
+
 static void test_a_limit_changes_and_comes_back (void **state)
 {
     (void) state;
@@ -82,10 +96,12 @@ static void test_a_limit_changes_and_comes_back (void **state)
     assert_true (daemon_logged (&broker, "msg=\"takes effect\" key=limits/free_space_min"));
     assert_true (daemon_logged (&broker, "changed=1 later=0"));
     WAIT_FOR (submit (client) == TMQ_STORE_FULL, TIMING_PATIENCE_MS);
+    WAIT_FOR (index_is_stalled (client), TIMING_PATIENCE_MS);
 
     write_config ("");
     hang_up (&broker, "RELOADED");
     WAIT_FOR (submit (client) == TMQ_OK, TIMING_PATIENCE_MS);
+    WAIT_FOR (!index_is_stalled (client), TIMING_PATIENCE_MS);
     hang_up (&broker, "RELOADED");
     assert_true (daemon_logged (&broker, "changed=0 later=0"));
     tmq_client_free (&client);
