@@ -16,7 +16,7 @@
 #include "core/data/turn.h"
 #include "search/finder.h"
 #include "sim/rng.h"
-#include "store/sqlite/search_index.h"
+#include "store/sqlite/search_words.h"
 #include "store_support.h"
 #include "support/timing.h"
 
@@ -25,7 +25,7 @@ typedef struct stage {
     char directory[64];
     indexer_t *indexer;
     finder_t *finder;
-    uint64_t free_bytes_min;
+    shared_limit_t free_bytes_min;
 } stage_t;
 
 static void store_failed (const store_error_t *error)
@@ -39,7 +39,7 @@ static void start (stage_t *self)
                                  .directory = self->directory,
                                  .generation = self->f->boot.generation,
                                  .last_pos = self->f->pos,
-                                 .free_bytes_min = self->free_bytes_min,
+                                 .free_bytes_min = &self->free_bytes_min,
                                  .failed = store_failed};
     self->indexer = indexer_new (&options);
     self->finder = finder_new (self->f->store, self->indexer, self->directory);
@@ -286,6 +286,69 @@ static void set_search (stage_t *self, bool off)
     fixture_commit (self->f, batch);
     fixture_settle (self->f);
     indexer_look_through (self->indexer);
+}
+
+/* What begins so is looked for by the words that there are; with too many of them FTS5 does it. */
+static void beginnings_become_words (void **state)
+{
+    static const struct {
+        const char *text;
+        const char *wanted;
+    } cases[] = {{"WORD1", "\"word1\" OR \"word10\" OR \"word1e\""},
+                 {"a-b word2", "\"a-b word2\" OR \"a-b word20\""},
+                 {"wor", "\"wor\"*"},
+                 {"wordx", "\"wordx\"*"},
+                 {"many", "\"many\"*"},
+                 {"wörd", "\"wörd\"*"},
+                 {"word1 ", "\"word1 \"*"}};
+    sqlite3 *db;
+    sqlite3_stmt *words;
+    char many[SEARCH_WORDS_MAX * 12];
+    size_t used = 0;
+    (void) state;
+    assert_int_equal (sqlite3_open (":memory:", &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db,
+                                    "CREATE VIRTUAL TABLE found USING fts5 (a);" SEARCH_WORDS_TABLE
+                                    "; INSERT INTO found VALUES ('Word1 word10 word1é word11z')"
+                                    "; INSERT INTO found VALUES ('word2 word20 word3 word10')"
+                                    "; DELETE FROM found WHERE a MATCH 'word11z'"
+                                    "; INSERT INTO found VALUES ('Word1 word10 word1é')",
+                                    NULL, NULL, NULL),
+                      SQLITE_OK);
+    for (size_t i = 0; i <= SEARCH_WORDS_MAX; i++)
+        used += (size_t) snprintf (many + used, sizeof (many) - used, "many%zu ", i);
+    char *insert = sqlite3_mprintf ("INSERT INTO found VALUES (%Q)", many);
+    assert_int_equal (sqlite3_exec (db, insert, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_free (insert);
+    assert_int_equal (sqlite3_prepare_v2 (db, SEARCH_WORDS_FROM, -1, &words, NULL), SQLITE_OK);
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        search_term_t term = {
+            .text = cases[i].text, .length = strlen (cases[i].text), .prefix = true};
+        bytes_t out = BYTES_INIT;
+        search_words_express (&out, &term, words);
+        if (strcmp (bytes_text (&out), cases[i].wanted) != 0)
+            fail_msg ("%s: %s", cases[i].text, bytes_text (&out));
+        bytes_free (&out);
+    }
+    sqlite3_finalize (words);
+    sqlite3_close (db);
+}
+
+static void beginnings_are_found (void **state)
+{
+    stage_t *self = *state;
+    put (self, 1, "default", "Planner and plan");
+    put (self, 2, "default", "planned journey");
+    put (self, 3, "default", "the plain truth");
+    static const char *const texts[] = {"plan*",  "PLANN*",           "\"plain tru\"*",
+                                        "plane*", "pl* NOT planned*", "planne* OR trut*"};
+    static const size_t counts[] = {2, 2, 1, 0, 2, 3};
+    for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++)
+        assert_int_equal (found (self, "default", texts[i]), counts[i]);
+    read_t read = search ("default", "planne*", 0, 10, false);
+    run (self, &read);
+    assert_string_equal (read.search->found[1].excerpt, "\002Planner\003 and plan");
+    done (&read);
 }
 
 static void a_queue_may_be_left_out (void **state)
@@ -543,9 +606,7 @@ static void little_space_takes_the_index_alone (void **state)
     stage_t *self = *state;
     put (self, 1, "default", "before");
     assert_int_equal (found (self, "default", "before"), 1);
-    stop (self);
-    self->free_bytes_min = UINT64_MAX;
-    start (self);
+    atomic_store (&self->free_bytes_min, UINT64_MAX);
     put (self, 2, "default", "after");
     fixture_settle (self->f);
     search_t how = {.building = true};
@@ -560,9 +621,7 @@ static void little_space_takes_the_index_alone (void **state)
     assert_int_equal (read.error, 0);
     assert_int_equal (read.records_count, 1); /* what is in it is found */
     done (&read);
-    stop (self);
-    self->free_bytes_min = 0;
-    start (self);
+    atomic_store (&self->free_bytes_min, 0);
     assert_int_equal (found (self, "default", "after"), 1);
 }
 
@@ -843,6 +902,8 @@ int main (void)
         ON_BOTH (what_is_removed_leaves_the_index),
         ON_WITH (what_is_removed_leaves_the_index_beside_full_tombstones, setup, teardown,
                  "sqlite"),
+        ON_BOTH (beginnings_become_words),
+        ON_BOTH (beginnings_are_found),
         ON_BOTH (a_queue_may_be_left_out),
         ON_BOTH (pages_join_into_the_whole),
         ON_BOTH (a_page_looks_at_so_many_only),

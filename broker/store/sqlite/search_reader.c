@@ -15,7 +15,7 @@
 
 #include "bytes.h"
 #include "core/base/memory.h"
-#include "store/sqlite/search_index.h"
+#include "store/sqlite/search_words.h"
 
 enum {
     EXCERPT_BYTES_MAX = 600,
@@ -26,7 +26,7 @@ enum {
     PARTS_MAX = TMQ_SEARCH_TERMS_MAX + 1
 };
 
-enum statement { SPACE_OF, EXCERPT, EXCERPTS, STATEMENTS };
+enum statement { SPACE_OF, EXCERPT, EXCERPTS, WORDS_FROM, STATEMENTS };
 
 static const char FIND[] = SEARCH_FIND;
 static const char FIND_RANKED[] =
@@ -42,6 +42,7 @@ static const char *const TEXTS[STATEMENTS] = {
     [EXCERPTS] = "SELECT rowid, " SNIPPET " FROM found"
                  " WHERE found MATCH ?1 AND rowid <= ?2 AND rowid >= ?3 AND wanted (rowid)"
                  " ORDER BY rowid DESC",
+    [WORDS_FROM] = SEARCH_WORDS_FROM,
 };
 
 /* The walk of a part. */
@@ -100,6 +101,10 @@ store_code_t search_reader_open (search_reader_t **out, const char *directory, s
         sqlite3_create_function (self->db, "wanted", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, self,
                                  is_wanted, NULL, NULL) != SQLITE_OK)
         code = sql_fail (self->db, "cannot be set up", error);
+    if (code == STORE_OK) /* which is no change of the file, but would pass for one */
+        code = sql_run (self->db,
+                        "PRAGMA query_only = OFF; " SEARCH_WORDS_TABLE "; PRAGMA query_only = ON",
+                        error);
     if (code == STORE_OK)
         code = sql_prepare (self->db, self->statements, TEXTS, STATEMENTS, error);
     if (code == STORE_OK)
@@ -125,35 +130,28 @@ void search_reader_close (search_reader_t **self_p)
 
 /* The expression. */
 
-static void add_term (bytes_t *out, const search_term_t *term)
-{
-    bytes_append (out, "\"", 1);
-    for (size_t i = 0; i < term->length; i++)
-        bytes_append (out, term->text[i] == '"' ? "\"\"" : &term->text[i],
-                      term->text[i] == '"' ? 2 : 1);
-    bytes_append (out, term->prefix ? "\"*" : "\"", term->prefix ? 2 : 1);
-}
-
 /* One of the terms from..to - 1, of those that must be there, or of those that must not. */
-static void express (bytes_t *out, const search_query_t *query, size_t from, size_t to,
-                     bool negated)
+static void express (const search_reader_t *self, bytes_t *out, const search_query_t *query,
+                     size_t from, size_t to, bool negated)
 {
+    /* To rank, FTS5 goes through the documents of each word: of a beginning that is one walk. */
+    sqlite3_stmt *words = self->ranked ? NULL : self->statements[WORDS_FROM];
     bool any = false;
     for (size_t i = from; i < to; i++) {
         if (query->terms[i].negated != negated)
             continue;
         if (any)
             bytes_append (out, " OR ", 4);
-        add_term (out, &query->terms[i]);
+        search_words_express (out, &query->terms[i], words);
         any = true;
     }
 }
 
-static void bind_terms (sqlite3_stmt *statement, const search_query_t *query, size_t from,
-                        size_t to, bool negated)
+static void bind_terms (const search_reader_t *self, sqlite3_stmt *statement,
+                        const search_query_t *query, size_t from, size_t to, bool negated)
 {
     bytes_t expression = BYTES_INIT;
-    express (&expression, query, from, to, negated);
+    express (self, &expression, query, from, to, negated);
     sqlite3_bind_text (statement, 1, (const char *) expression.data, (int) expression.length,
                        SQLITE_TRANSIENT);
     bytes_free (&expression);
@@ -183,7 +181,7 @@ static store_code_t add_part (search_reader_t *self, const search_query_t *query
         *statement == NULL ? sql_prepare (self->db, statement, &text, 1, error) : STORE_OK;
     if (code != STORE_OK)
         return code;
-    bind_terms (*statement, query, from, to, negated);
+    bind_terms (self, *statement, query, from, to, negated);
     self->parts[self->parts_count++] = (part_t){.statement = *statement};
     return STORE_OK;
 }
@@ -490,7 +488,8 @@ store_code_t search_reader_excerpts (search_reader_t *self, const char *ns,
     int64_t *keys = memory_alloc (count * sizeof (*keys));
     for (size_t i = 0; i < count; i++)
         keys[i] = search_key (space, hits[i].number, hits[i].turn);
-    bind_terms (self->statements[together ? EXCERPTS : EXCERPT], query, 0, query->count, false);
+    bind_terms (self, self->statements[together ? EXCERPTS : EXCERPT], query, 0, query->count,
+                false);
     int rc = together ? take_between (self, keys, count, out) : take_each (self, keys, count, out);
     if (rc != SQLITE_DONE)
         code = sql_fail (self->db, "cannot be searched", error);
