@@ -25,6 +25,13 @@ static char *read_first (const line_file_t *file)
     return text;
 }
 
+/* Of a file without one whole line: it may be anything. */
+static bool begins_as_ours (const line_file_t *file)
+{
+    char first;
+    return pread (file->fd, &first, 1, 0) == 1 && first == '{';
+}
+
 bool chain_file_open (chain_file_t *out, const char *path, chain_file_end_t *end,
                       char error[LINE_FILE_ERROR_SIZE])
 {
@@ -35,7 +42,8 @@ bool chain_file_open (chain_file_t *out, const char *path, chain_file_end_t *end
     if (!line_file_open (&out->file, path, error) ||
         !line_file_read_last (&out->file, &line, &length, &end->torn, error))
         return false;
-    end->damaged = line != NULL && !chain_follow (&out->written, line, length);
+    end->damaged = line != NULL ? !chain_follow (&out->written, line, length)
+                                : end->torn > 0 && !begins_as_ours (&out->file);
     end->last = line;
     if (end->damaged) {
         out->written = (chain_head_t){0};

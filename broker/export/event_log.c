@@ -285,6 +285,16 @@ static bool follow_page (event_log_t *self, bool *more)
     return good;
 }
 
+static void look_after (event_log_t *self)
+{
+    if (self->sync_at != 0 && mono_ms () >= self->sync_at)
+        sync_files (self);
+    if (mono_ms () >= self->head_at)
+        tell_head (self);
+    if (mono_ms () >= self->look_at)
+        remove_old (self);
+}
+
 /* The time of the stop is over. */
 static bool is_late (event_log_t *self)
 {
@@ -312,6 +322,8 @@ static bool follow (event_log_t *self)
         if (!follow_page (self, &more))
             return false;
         pace_lags (&self->pace, more, mono_ms ());
+        if (more)
+            look_after (self); /* there may be much to write */
         if (more && is_late (self)) {
             log_write (LOG_LEVEL_INFO, "EVENTS-LATER",
                        "events.jsonl lags at the stop: the next start completes it",
@@ -340,16 +352,6 @@ static bool pack (event_log_t *self)
                "a turned file of events could not be packed: it stays as it is for now",
                LOG_FIELDS (LOG_TEXT ("error", error)));
     return false;
-}
-
-static void look_after (event_log_t *self)
-{
-    if (self->sync_at != 0 && mono_ms () >= self->sync_at)
-        sync_files (self);
-    if (mono_ms () >= self->head_at)
-        tell_head (self);
-    if (mono_ms () >= self->look_at)
-        remove_old (self);
 }
 
 static void *event_log_run (void *context)

@@ -172,6 +172,12 @@ static int check_form (const importing_t *self, const bytes_t *line)
 }
 
 /* The first reading. copy: where the lines are kept, or NULL. 0 or an exit code. */
+static int no_copy (importing_t *self)
+{
+    return code_error (self->app, TMQ_STORE_FULL, "TMPDIR may name another place",
+                       "cannot keep what comes in: %s", strerror (errno));
+}
+
 static int judge_all (importing_t *self, FILE *copy)
 {
     bytes_t text = BYTES_INIT;
@@ -189,12 +195,13 @@ static int judge_all (importing_t *self, FILE *copy)
             judge (self, &text, offset, number);
         if (copy && !code &&
             (fwrite (text.data, 1, text.length, copy) < text.length || putc ('\n', copy) == EOF))
-            code = code_error (self->app, TMQ_STORE_FULL, "TMPDIR may name another place",
-                               "cannot keep what comes in: %s", strerror (errno));
+            code = no_copy (self);
         offset += (int64_t) text.length + 1;
     }
     if (!code && ferror (self->file))
         code = read_error (self);
+    if (copy && !code && fflush (copy) == EOF)
+        code = no_copy (self);
     bytes_free (&text);
     return code;
 }

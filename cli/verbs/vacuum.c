@@ -45,19 +45,22 @@ int run_vacuum (app_t *app)
     tmq_vacuum_state_t *vacuum = NULL;
     status_line_t line;
     int pause_ms = POLL_MS_MIN;
+    bool begins = true;
     const int code = app_connect (app);
     if (code)
         return code;
     status_begin (&line, app);
-    error.code = tmq_vacuum (&vacuum, app->client, true, app->timeout_ms, &error);
-    while (error.code == TMQ_OK && vacuum->more) {
+    error.code = tmq_vacuum (&vacuum, app->client, begins, app->timeout_ms, &error);
+    /* A broker that was started again meanwhile knows of none: its tables have no size then. */
+    while (error.code == TMQ_OK && (vacuum->more || (!begins && vacuum->file_bytes == 0))) {
+        begins = !vacuum->more;
         status_show_bar (app, vacuum->given_bytes, vacuum->given_bytes + vacuum->free_bytes,
                          "giving space back");
         poll (NULL, 0, pause_ms);
         pause_ms = 2 * pause_ms < POLL_MS_MAX ? 2 * pause_ms : POLL_MS_MAX;
         tmq_vacuum_state_free (vacuum);
         vacuum = NULL;
-        error.code = tmq_vacuum (&vacuum, app->client, false, app->timeout_ms, &error);
+        error.code = tmq_vacuum (&vacuum, app->client, begins, app->timeout_ms, &error);
     }
     status_end (app);
     if (error.code != TMQ_OK)

@@ -612,6 +612,30 @@ static void a_damaged_end_is_written_again (void **state)
     rig_close (&rig);
 }
 
+/* Somebody's text without a line's end is no line of ours that a crash cut off. */
+static void what_is_no_file_of_ours_is_set_aside (void **state)
+{
+    (void) state;
+    rig_t rig;
+    char path[128];
+    char text[16] = "";
+    rig_open (&rig, 10);
+    path_of (&rig, EVENT_FILES_NAME, path);
+    FILE *file = fopen (path, "w");
+    fputs ("my own notes", file);
+    fclose (file);
+    rig_follow (&rig);
+    assert_true (rig.end.damaged);
+    check_lines (rig.directory, 0, 10);
+    path_of (&rig, EVENT_FILES_NAME ".damaged", path);
+    file = fopen (path, "r");
+    assert_non_null (file);
+    assert_non_null (fgets (text, sizeof (text), file));
+    assert_string_equal (text, "my own notes");
+    fclose (file);
+    rig_close (&rig);
+}
+
 /* The witness. */
 
 static void a_database_that_lost_events_is_seen (void **state)
@@ -718,6 +742,7 @@ int main (void)
         cmocka_unit_test (a_full_disk_is_caught_up_with),
         cmocka_unit_test (a_file_that_was_changed_is_set_aside),
         cmocka_unit_test (a_damaged_end_is_written_again),
+        cmocka_unit_test (what_is_no_file_of_ours_is_set_aside),
         cmocka_unit_test (a_database_that_lost_events_is_seen),
         cmocka_unit_test (a_database_with_other_events_is_seen),
         cmocka_unit_test (a_cut_file_is_written_on),
