@@ -139,7 +139,8 @@ size_t turned_remove (turned_t *self, const char *directory, int64_t wall_ms)
         uint32_t number = self->numbers[removed];
         int64_t time;
         bool many = self->count - removed > TURNED_FILES_MAX;
-        bool old = turned_time (directory, number, &time) && time < wall_ms;
+        bool there = turned_time (directory, number, &time);
+        bool old = there ? time < wall_ms : errno == ENOENT; /* or moved away by somebody */
         if ((!many && !old) || !remove_file (directory, number))
             break;
         removed++;

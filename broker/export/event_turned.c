@@ -190,7 +190,7 @@ bool event_turned_plain (const event_turned_t *self, char out[EVENT_TURNED_PATH_
 {
     for (size_t i = 0; i < self->count; i++) {
         path_of (self, self->files[i].name, out);
-        if (!self->files[i].packed)
+        if (!self->files[i].packed && access (out, F_OK) == 0)
             return true;
     }
     return false;
@@ -222,8 +222,9 @@ static bool is_old (const event_turned_file_t *file, const char *path, int64_t s
     char packed[EVENT_TURNED_PATH_SIZE + sizeof (PACKED_ENDING)];
     struct stat info;
     snprintf (packed, sizeof (packed), "%s" PACKED_ENDING, path);
-    return stat (file->packed ? packed : path, &info) == 0 &&
-           (int64_t) info.st_mtime * 1000 < since_ms;
+    if (stat (file->packed ? packed : path, &info) != 0)
+        return errno == ENOENT; /* moved away by somebody: it is forgotten as well */
+    return (int64_t) info.st_mtime * 1000 < since_ms;
 }
 
 /* False: it stays, in one form at least. */

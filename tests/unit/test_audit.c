@@ -17,6 +17,7 @@
 
 #include "audit/audit.h"
 #include "audit/pages.h"
+#include "audit/turned.h"
 #include "export/line_file.h"
 #include "packed.h"
 #include "store_support.h"
@@ -464,6 +465,27 @@ static void old_go (void **state)
     packed_close (&file);
 }
 
+/* One that somebody moved away holds up none of those behind it. */
+static void moved_away_is_gone (void **state)
+{
+    (void) state;
+    char name[160];
+    turned_t turned = {0};
+    for (unsigned number = 1; number <= 3; number++) {
+        turned_path_of (name, number);
+        put (name, "old\n", "w");
+    }
+    turned_read (&turned, directory);
+    assert_int_equal (turned.count, 3);
+    turned_path_of (name, 1);
+    assert_int_equal (unlink (name), 0);
+    assert_int_equal (turned_remove (&turned, directory, INT64_C (4000000000000)), 2);
+    assert_int_equal (turned.count, 1);
+    turned_path_of (name, 2);
+    assert_int_not_equal (access (name, F_OK), 0);
+    turned_free (&turned);
+}
+
 /* Of a flood the first ten lines of each source are written, and how many there were. */
 static void sampled (void **state)
 {
@@ -634,6 +656,7 @@ int main (void)
         TEST (turned_by_hand),
         TEST (no_file_to_turn_to),
         TEST (old_go),
+        TEST (moved_away_is_gone),
         TEST (sampled),
         TEST (many_sources),
         TEST (disk_is_full),
