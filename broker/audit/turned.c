@@ -5,7 +5,6 @@
 /* Failure: a file that cannot be removed stays, and those behind it wait for it. */
 #include "audit/turned.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "export/turned_look.h"
 #include "packed.h"
 
 enum { PATH_SIZE = 4096 + 64 };
@@ -55,27 +55,20 @@ static void sort (turned_t *self)
     self->count = count;
 }
 
-static void scan (turned_t *out, const char *directory)
+static void take_name (void *context, const char *name)
 {
-    DIR *entries = opendir (directory);
-    if (entries == NULL)
+    turned_t *out = context;
+    uint32_t number = number_of (name);
+    if (number == 0)
         return;
-    for (const struct dirent *entry; (entry = readdir (entries)) != NULL;) {
-        uint32_t number = number_of (entry->d_name);
-        if (number == 0)
-            continue;
-        out->numbers = memory_grow (out->numbers, &out->capacity, out->count, sizeof (uint32_t));
-        out->numbers[out->count++] = number;
-    }
-    closedir (entries);
+    out->numbers = memory_grow (out->numbers, &out->capacity, out->count, sizeof (uint32_t));
+    out->numbers[out->count++] = number;
 }
 
-/* Twice: a file that is packed meanwhile may show neither name to one look, but to the next. */
 void turned_read (turned_t *out, const char *directory)
 {
     *out = (turned_t){NULL, 0, 0};
-    scan (out, directory);
-    scan (out, directory);
+    turned_look (directory, take_name, out);
     if (out->count > 0)
         sort (out);
 }

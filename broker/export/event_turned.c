@@ -5,7 +5,6 @@
  * behind it wait for it. */
 #include "export/event_turned.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "chain.h"
 #include "core/base/memory.h"
 #include "export/line_file.h"
+#include "export/turned_look.h"
 #include "packed.h"
 
 static void path_of (const event_turned_t *self, const char *name, char *out)
@@ -98,16 +98,16 @@ static int compare (const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+static void take_name (void *context, const char *name)
+{
+    if (is_name (name))
+        add (context, name);
+}
+
 void event_turned_read (event_turned_t *out, const char *directory)
 {
     *out = (event_turned_t){.directory = memory_text (directory)};
-    DIR *entries = opendir (directory);
-    if (entries == NULL)
-        return;
-    for (const struct dirent *entry; (entry = readdir (entries)) != NULL;)
-        if (is_name (entry->d_name))
-            add (out, entry->d_name);
-    closedir (entries);
+    turned_look (directory, take_name, out);
     if (out->count > 0)
         qsort (out->files, out->count, sizeof (event_turned_file_t), compare);
 }
