@@ -255,6 +255,71 @@ static void nobody_fills_the_room_of_all (void **state)
     fill_the_room (5, 80);
 }
 
+static uint64_t import (rig_t *rig, unsigned n)
+{
+    static uint8_t request_id[16] = {9};
+    uint8_t packed[256];
+    tmq_id_t id = rig_id (n);
+    Taskmq__Task task = TASKMQ__TASK__INIT;
+    Taskmq__ImportedTask whole = TASKMQ__IMPORTED_TASK__INIT;
+    Taskmq__Import body = TASKMQ__IMPORT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    task.queue = (char *) "q";
+    task.status = TMQ_STATUS_QUEUED;
+    task.created_at = task.updated_at = (uint64_t) rig->now.wall_ms;
+    task.max_attempts = 1;
+    task.version = 1;
+    whole.task = &task;
+    body.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    body.bytes = (uint32_t) taskmq__imported_task__pack (&whole, packed);
+    request.op_case = TASKMQ__REQUEST__OP_IMPORT;
+    request.request_id = (ProtobufCBinaryData){sizeof (request_id), request_id};
+    request.import = &body;
+    request_id[1]++;
+    return rig_send (rig, ME, &request, packed, body.bytes);
+}
+
+/* What is imported or retried waits for the disk as what is submitted does. */
+static void whatever_brings_tasks_fills_the_room (void **state)
+{
+    (void) state;
+    for (int imports = 0; imports < 2; imports++) {
+        engine_config_t config = ENGINE_CONFIG_INIT;
+        config.pending_inputs_soft = 8;
+        rig_t *rig = rig_new_with (&config);
+        rig->peers[ME].identity = "me";
+        rig->peers[OTHER].identity = "other";
+        rig_access (rig, "me uid:1 client(*)\nother uid:2 client(*)\n");
+        rig_link (rig, ME, "default");
+        rig_link (rig, OTHER, "default");
+        for (unsigned i = 1; imports == 0 && i <= 4; i++) {
+            rig_submit (rig, ME, i, "q", "");
+            rig_settle (rig);
+            rig_cancel (rig, ME, i);
+            rig_settle (rig);
+        }
+        for (unsigned i = 1; imports == 1 && i <= 4; i++)
+            import (rig, i);
+        if (imports == 0)
+            rig_change (rig, ME, TASKMQ__REQUEST__OP_RETRY, 1, 4);
+        rig_take (rig); /* under way to the disk */
+        uint64_t mine = rig_submit (rig, ME, 5, "q", "");
+        uint64_t imported = import (rig, 6);
+        uint64_t theirs = rig_submit (rig, OTHER, 7, "q", "");
+        rig_durable (rig);
+        rig_settle (rig);
+        assert_int_equal (rig_code (rig, ME, mine), TMQ_OVERLOADED);
+        assert_int_equal (rig_code (rig, ME, imported), TMQ_OVERLOADED);
+        assert_int_equal (rig_code (rig, OTHER, theirs), TMQ_OK);
+        imported = import (rig, 6); /* the disk has what it sent */
+        rig_settle (rig);
+        assert_int_equal (rig_code (rig, ME, imported), TMQ_OK);
+        for (unsigned i = 1; i <= 4; i++)
+            assert_int_equal (rig_status (rig, ME, i), TMQ_STATUS_QUEUED);
+        rig_free (rig);
+    }
+}
+
 static void reads_have_a_rate (void **state)
 {
     (void) state;
@@ -478,6 +543,7 @@ int main (void)
         cmocka_unit_test (a_changed_rate_counts_at_once),
         cmocka_unit_test (who_left_leaves_no_account),
         cmocka_unit_test (nobody_fills_the_room_of_all),
+        cmocka_unit_test (whatever_brings_tasks_fills_the_room),
         cmocka_unit_test (reads_have_a_rate),
         cmocka_unit_test (leases_are_limited),
         cmocka_unit_test (leases_are_limited_for_workers_that_wait),

@@ -26,6 +26,7 @@
 #include "core/requests/marks.h"
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
+#include "core/tasks/account.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
@@ -248,6 +249,7 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
         return item;
     deeds_task (call, DEED_RETRY, &found);
     journal_input (self->tasks);
+    account_add_pending (self->tasks, call->link->account);
     task_t *task = again_task (self, &found);
     char from[32];
     bool goes_back = input == INPUT_RESUME && call->request->resume->from_turn_plus_1 > 0;

@@ -404,6 +404,7 @@ static task_t *bring (const coming_t *self)
     record_t record;
     makers_count (tasks, call->link->space, call->link->identity);
     journal_input (tasks);
+    account_add_pending (tasks, call->link->account);
     make_record (self, &record, labels);
     record.extra = self->extra == NULL ? NULL : extra_pack (self->extra);
     record.payload = buf_of (&self->whole->payload);

@@ -23,7 +23,7 @@ typedef struct account {
     uint64_t bytes;     /* … of their payloads */
     size_t leases;      /* that its workers hold */
     node_t hungry;      /* its workers that wait for the end of a lease of any of them */
-    size_t pending_old; /* submitted tasks that are not durable, in batches up to … */
+    size_t pending_old; /* tasks that it brought and are not durable, in batches up to … */
     uint64_t pending_upto;
     size_t pending_new; /* … this one, and behind it */
     bucket_t submits;
@@ -46,7 +46,7 @@ void account_limit (tasks_t *self, account_t *account, const uint64_t *quotas);
 /* A live task came, or ended. */
 void account_add_task (tasks_t *self, const task_t *task);
 void account_end_task (tasks_t *self, const task_t *task);
-/* It submitted a task into the open batch. Accepts NULL. */
+/* It submitted, imported or retried a task into the open batch. Accepts NULL. */
 void account_add_pending (tasks_t *self, account_t *account);
 /* How many of them may not be durable yet; at most a few batches too many. */
 size_t account_pending (const tasks_t *self, account_t *account);
