@@ -214,8 +214,10 @@ static bool begin (gateway_t *self)
     if (!begin_tokens (self) || !add_links (self) || !begin_watches (self))
         return false;
     self->server = server_new (self->loop, &self->service.settings, &self->handler);
-    return self->server != NULL ? begin_listening (self)
-                                : fail ("GATEWAY-START", "memory is exhausted", "");
+    if (self->server == NULL)
+        return fail ("GATEWAY-START", "memory is exhausted", "");
+    self->service.connections = server_numbers (self->server);
+    return begin_listening (self);
 }
 
 static void end (gateway_t *self)
@@ -225,8 +227,10 @@ static void end (gateway_t *self)
     watch_free (&self->interrupt);
     watch_free (&self->hang_up);
     watch_free (&self->drain);
-    for (size_t i = 0; i < self->service.links_count; i++)
+    for (size_t i = 0; i < self->service.links_count; i++) {
+        tmq_stats_free (self->service.scraped[i].stats);
         link_free (&self->service.links[i]);
+    }
     tokens_clear (&self->service.tokens);
     loop_free (&self->loop);
     unlink (self->config->endpoint);

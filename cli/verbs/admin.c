@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/exit.h"
+#include "explain.h"
 #include "link/connect.h"
 #include "screen/items.h"
 #include "screen/members.h"
@@ -15,7 +16,6 @@
 #include "screen/show.h"
 #include "screen/table.h"
 #include "units.h"
-#include "verbs/explain.h"
 #include "verbs/prometheus.h"
 #include "verbs/verbs.h"
 

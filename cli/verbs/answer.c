@@ -19,6 +19,7 @@
 #include "screen/show.h"
 #include "verbs/given.h"
 #include "verbs/verbs.h"
+#include "view.h"
 
 /* What a person is asked: the text of the usual forms, else the JSON as it is. */
 static char *question_text (const char *request)
@@ -37,26 +38,9 @@ static char *question_text (const char *request)
 
 /* inbox. */
 
-static void write_question (json_writer_t *writer, const tmq_question_t *question)
-{
-    json_write_question (writer, &(question_view_t){.task_id = question->task_id,
-                                                    .key = question->key,
-                                                    .queue = question->queue,
-                                                    .session = question->session,
-                                                    .worker = question->worker,
-                                                    .number = question->number,
-                                                    .attempt = question->attempt,
-                                                    .asked_at = (int64_t) question->asked_at,
-                                                    .deadline = (int64_t) question->deadline,
-                                                    .request = question->request,
-                                                    .has_default = question->has_default,
-                                                    .default_is_text = question->default_is_text,
-                                                    .default_answer = question->default_answer});
-}
-
 static void add_question (items_t *items, const tmq_question_t *question)
 {
-    write_question (items_open (items), question);
+    view_write_question (items_open (items), question);
     items_close (items);
 }
 
@@ -173,7 +157,7 @@ void write_questions (json_writer_t *writer, const app_t *app, const tmq_task_t 
             tmq_inbox (&page, app->client, &query, app->timeout_ms, &error);
         while (patience_waits (&patience, &error, app->timeout_ms));
     for (size_t i = 0; page && i < page->count; i++)
-        write_question (writer, &page->questions[i]);
+        view_write_question (writer, &page->questions[i]);
     json_write_array_end (writer);
     tmq_inbox_free (page);
 }

@@ -16,47 +16,7 @@
 #include "screen/show.h"
 #include "units.h"
 #include "verbs/verbs.h"
-
-static void write_fact (json_writer_t *writer, const tmq_fact_t *fact)
-{
-    json_write_foreign_key (writer, fact->name);
-    if (fact->kind == TMQ_FACT_TEXT)
-        json_write_text (writer, fact->text);
-    else if (fact->kind == TMQ_FACT_TIME)
-        json_write_time (writer, (int64_t) fact->number);
-    else
-        json_write_int (writer, (int64_t) fact->number);
-}
-
-static void write_why (json_writer_t *writer, const tmq_explanation_t *why)
-{
-    char id[37];
-    tmq_id_format (&why->id, id);
-    json_write_object_begin (writer);
-    json_write_key (writer, "task_id");
-    json_write_text (writer, id);
-    json_write_key (writer, "status");
-    json_write_text (writer, tmq_status_text (why->status));
-    json_write_key (writer, "phase");
-    json_write_text (writer, phase_name (why->phase));
-    json_write_key (writer, "reason");
-    json_write_text (writer, why->reason);
-    json_write_key (writer, "sentence");
-    json_write_text (writer, why->sentence);
-    json_write_key (writer, "facts");
-    json_write_object_begin (writer);
-    for (size_t i = 0; i < why->facts_count; i++)
-        write_fact (writer, &why->facts[i]);
-    json_write_object_end (writer);
-    json_write_key (writer, "waits_for");
-    json_write_array_begin (writer);
-    for (size_t i = 0; i < why->after_count; i++) {
-        tmq_id_format (&why->after[i].id, id);
-        json_write_text (writer, id);
-    }
-    json_write_array_end (writer);
-    json_write_object_end (writer);
-}
+#include "view.h"
 
 static void show_fact (const app_t *app, const tmq_fact_t *fact)
 {
@@ -105,7 +65,7 @@ static int why_one (app_t *app, const tmq_id_t *id)
         return library_error (app, &error, text);
     if (app_wants_json (app)) {
         items_begin (&items, app, true);
-        write_why (items_open (&items), why);
+        view_write_why (items_open (&items), why);
         items_close (&items);
         items_end (&items, NULL);
     } else if (app->format == FORMAT_ID) {

@@ -201,6 +201,13 @@ uint64_t link_generation (const link_t *self)
     return info.generation;
 }
 
+void link_broker (const link_t *self, char out[65])
+{
+    tmq_broker_info_t info;
+    tmq_client_info (&info, self->client);
+    snprintf (out, 65, "%s", info.broker);
+}
+
 /* Operations. */
 
 typedef struct started {
@@ -268,7 +275,7 @@ int link_submit_batch (link_t *self, link_call_t call, const tmq_submit_t *in, s
 
 int link_get (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
 {
-    START (1, tmq_get_start, id);
+    START (1, tmq_get_record_start, id);
 }
 
 int link_result (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
@@ -327,4 +334,41 @@ int link_stats (link_t *self, link_call_t call, tmq_error_t *error)
         code = end (self, &started, call,
                     tmq_stats_start (self->client, started.timeout_ms, started.user, error));
     return code;
+}
+
+int link_retry (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
+{
+    START (1, tmq_retry_start, id, 1, NULL);
+}
+
+int link_resume (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
+{
+    START (1, tmq_resume_start, id, 1, NULL);
+}
+
+int link_purge (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
+{
+    START (1, tmq_purge_start, id, 1, NULL);
+}
+
+int link_adopt (link_t *self, link_call_t call, const tmq_id_t *id, uint32_t attempt,
+                tmq_error_t *error)
+{
+    START (1, tmq_adopt_start, id, attempt, NULL);
+}
+
+int link_why (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
+{
+    START (1, tmq_why_start, id);
+}
+
+int link_answer (link_t *self, link_call_t call, const tmq_id_t *id, const tmq_answer_t *in,
+                 tmq_error_t *error)
+{
+    START (1, tmq_answer_start, id, in, 1);
+}
+
+int link_inbox (link_t *self, link_call_t call, const tmq_inbox_query_t *in, tmq_error_t *error)
+{
+    START (1, tmq_inbox_start, in);
 }

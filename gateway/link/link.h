@@ -32,6 +32,8 @@ link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_opt
 void link_free (link_t **self); /* accepts NULL */
 const char *link_ns (const link_t *self);
 void link_count (const link_t *self, link_numbers_t *out);
+/* The broker's program and version; empty before the first welcome. */
+void link_broker (const link_t *self, char out[65]);
 /* Of the event history: the first half of an entity tag. */
 uint64_t link_generation (const link_t *self);
 
@@ -45,8 +47,8 @@ typedef struct link_call {
 /* Forgets what is under way: its function is not called. Accepts 0. *ticket becomes 0. */
 void link_forget (link_t *self, uint64_t *ticket);
 
-/* Each is the function of the library of that name. TMQ_UNREACHABLE at once when the broker has
- * been away for longer than the grace. */
+/* Each is the function of the library of that name; link_get is tmq_get_record, without bytes.
+ * TMQ_UNREACHABLE at once when the broker has been away for longer than the grace. */
 int link_submit (link_t *self, link_call_t call, const tmq_submit_t *in, tmq_error_t *error);
 int link_submit_batch (link_t *self, link_call_t call, const tmq_submit_t *in, size_t count,
                        tmq_error_t *error);
@@ -64,5 +66,15 @@ int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count
 int link_events (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t before,
                  uint32_t limit, tmq_error_t *error);
 int link_stats (link_t *self, link_call_t call, tmq_error_t *error);
+/* Of one task: the completion has one answer about it. */
+int link_retry (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+int link_resume (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+int link_purge (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+int link_adopt (link_t *self, link_call_t call, const tmq_id_t *id, uint32_t attempt,
+                tmq_error_t *error);
+int link_why (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+int link_answer (link_t *self, link_call_t call, const tmq_id_t *id, const tmq_answer_t *in,
+                 tmq_error_t *error);
+int link_inbox (link_t *self, link_call_t call, const tmq_inbox_query_t *in, tmq_error_t *error);
 
 #endif

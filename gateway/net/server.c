@@ -88,9 +88,9 @@ void server_free (server_t **self)
     *self = NULL;
 }
 
-void server_count (const server_t *self, connections_numbers_t *out)
+const connections_numbers_t *server_numbers (const server_t *self)
 {
-    *out = self->connections.numbers;
+    return &self->connections.numbers;
 }
 
 /* Accepting. */

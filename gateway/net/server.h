@@ -31,6 +31,7 @@ bool server_is_local (const char *text);
 /* Accepts nothing more, and closes connections as their answers are sent; calls fn when none is
  * left. */
 void server_drain (server_t *self, watch_fn *fn, void *context);
-void server_count (const server_t *self, connections_numbers_t *out);
+/* Lives as long as the server. */
+const connections_numbers_t *server_numbers (const server_t *self);
 
 #endif

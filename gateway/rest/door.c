@@ -11,6 +11,7 @@
 
 #include "log/log.h"
 #include "rest/answer.h"
+#include "rest/metrics.h"
 #include "rest/routes.h"
 #include "timestamp.h"
 
@@ -130,7 +131,7 @@ static bool gate_token (service_t *self, exchange_t *exchange)
     }
     principal_t *principal = identify (self, exchange);
     if (principal == NULL) {
-        self->auth_failures++;
+        self->numbers.auth_failures++;
         if (tries)
             failures_add (&self->failures, exchange->peer,
                           self->settings.numbers[SETTING_FAILURES_MAX],
@@ -166,7 +167,7 @@ static bool gate_rate (service_t *self, exchange_t *exchange)
     }
     if (problem.detail == NULL)
         return true;
-    self->rate_limited++;
+    self->numbers.rate_limited++;
     answer_problem (exchange, &problem);
     return false;
 }
@@ -257,10 +258,28 @@ static void log_end (const exchange_t *exchange, int status)
                     LOG_TEXT ("request_id", exchange->id)));
 }
 
+static void count_answer (service_t *self, const exchange_t *exchange, int status)
+{
+    service_numbers_t *numbers = &self->numbers;
+    const uint64_t us = (uint64_t) (clock_us (CLOCK_MONOTONIC) - exchange->began_us);
+    const size_t row =
+        exchange->route != NULL ? routes_index (exchange->route) : SERVICE_ROUTES_MAX - 1;
+    size_t bucket = 0;
+    if (status <= 0 || status >= SERVICE_STATUSES) {
+        numbers->left++;
+        return;
+    }
+    while (bucket < SERVICE_TIMES && us > metrics_bucket_us (bucket))
+        bucket++;
+    numbers->answers[row][status]++;
+    numbers->times[bucket]++;
+    numbers->times_us += us;
+}
+
 static void handle_end (void *context, exchange_t *exchange, int status)
 {
     service_t *self = context;
-    self->requests += status != 0;
+    count_answer (self, exchange, status);
     log_end (exchange, status);
     if (exchange->link != NULL)
         link_forget (exchange->link, &exchange->ticket);

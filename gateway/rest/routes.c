@@ -20,14 +20,34 @@ static const route_t routes[] = {
     {HTTP_METHOD_GET, "/v1/tasks/{id}/payload", ACCESS_READ, BODY_NONE, task_payload},
     {HTTP_METHOD_GET, "/v1/tasks/{id}/events", ACCESS_READ, BODY_NONE, task_events},
     {HTTP_METHOD_POST, "/v1/tasks/{id}/cancel", ACCESS_CHANGE, BODY_JSON, task_cancel},
+    {HTTP_METHOD_GET, "/v1/tasks/{id}/why", ACCESS_READ, BODY_NONE, task_why},
+    {HTTP_METHOD_POST, "/v1/tasks/{id}/retry", ACCESS_CHANGE, BODY_NONE, task_retry},
+    {HTTP_METHOD_POST, "/v1/tasks/{id}/resume", ACCESS_CHANGE, BODY_NONE, task_resume},
+    {HTTP_METHOD_POST, "/v1/tasks/{id}/adopt", ACCESS_OPERATE, BODY_JSON, task_adopt},
+    {HTTP_METHOD_POST, "/v1/tasks/{id}/answer", ACCESS_CHANGE, BODY_JSON, task_answer},
+    {HTTP_METHOD_DELETE, "/v1/tasks/{id}", ACCESS_OPERATE, BODY_NONE, task_purge},
+    {HTTP_METHOD_GET, "/v1/inbox", ACCESS_OVERVIEW, BODY_NONE, inbox_show},
     {HTTP_METHOD_GET, "/v1/resolve/{suffix}", ACCESS_READ, BODY_NONE, task_resolve},
     {HTTP_METHOD_GET, "/v1/queues", ACCESS_OVERVIEW, BODY_NONE, queue_list},
     {HTTP_METHOD_GET, "/v1/queues/{queue}", ACCESS_OVERVIEW, BODY_NONE, queue_show},
     {HTTP_METHOD_GET, "/v1/stats", ACCESS_OVERVIEW, BODY_NONE, stats_show},
     {HTTP_METHOD_GET, "/problems/{type}", ACCESS_PUBLIC, BODY_NONE, problem_show},
+    {HTTP_METHOD_GET, "/metrics", ACCESS_SCRAPE, BODY_NONE, metrics_show},
     {HTTP_METHOD_GET, "/healthz", ACCESS_PUBLIC, BODY_NONE, health_show},
     {HTTP_METHOD_GET, "/readyz", ACCESS_PUBLIC, BODY_NONE, ready_show},
 };
+
+enum { ROUTES = sizeof routes / sizeof *routes };
+
+size_t routes_index (const route_t *route)
+{
+    return (size_t) (route - routes);
+}
+
+const route_t *routes_at (size_t index)
+{
+    return index < ROUTES ? &routes[index] : NULL;
+}
 
 /* True if the path is that of the target; its parameters are laid into the exchange. */
 static bool matches (exchange_t *exchange, const char *path)
@@ -53,7 +73,7 @@ const route_t *routes_find (exchange_t *exchange, unsigned *allowed)
     const http_method_t asked = exchange->request->method;
     const http_method_t wanted = asked == HTTP_METHOD_HEAD ? HTTP_METHOD_GET : asked;
     *allowed = 0;
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+    for (size_t i = 0; i < ROUTES; i++) {
         if (!matches (exchange, routes[i].path))
             continue;
         if (routes[i].method == wanted)
@@ -67,7 +87,7 @@ const route_t *routes_find (exchange_t *exchange, unsigned *allowed)
 
 void routes_print (FILE *out)
 {
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+    for (size_t i = 0; i < ROUTES; i++)
         fprintf (out, "%-6s %-28s %s\n", http_method_text (routes[i].method), routes[i].path,
                  policy_who (routes[i].access));
 }

@@ -12,8 +12,29 @@
 #include "base/settings.h"
 #include "http/exchange.h"
 #include "link/link.h"
+#include "net/connection.h"
 
-enum { SERVICE_LINKS_MAX = 64 };
+enum {
+    SERVICE_LINKS_MAX = 64,
+    SERVICE_ROUTES_MAX = 64,
+    SERVICE_STATUSES = 600,
+    SERVICE_TIMES = 15 /* buckets of the histogram, beside +Inf */
+};
+
+typedef struct service_numbers {
+    uint64_t answers[SERVICE_ROUTES_MAX][SERVICE_STATUSES]; /* the last row: of no route */
+    uint64_t left;                                          /* requests whose client left */
+    uint64_t times[SERVICE_TIMES + 1];
+    uint64_t times_us;
+    uint64_t auth_failures;
+    uint64_t rate_limited;
+} service_numbers_t;
+
+/* What the broker told last of its numbers. */
+typedef struct scraped {
+    tmq_stats_t *stats;
+    int64_t at_ms;
+} scraped_t;
 
 typedef struct service {
     settings_t settings;
@@ -24,9 +45,9 @@ typedef struct service {
     failures_t failures;
     link_t *links[SERVICE_LINKS_MAX];
     size_t links_count;
-    uint64_t requests; /* answered */
-    uint64_t auth_failures;
-    uint64_t rate_limited;
+    scraped_t scraped[SERVICE_LINKS_MAX]; /* of the link in the same place */
+    const connections_numbers_t *connections;
+    service_numbers_t numbers;
 } service_t;
 
 link_t *service_link (const service_t *self, const char *ns);

@@ -10,90 +10,10 @@
 #include "rest/handlers.h"
 #include "rest/input.h"
 #include "rest/query.h"
-#include "rest/route.h"
+#include "rest/subject.h"
 #include "view.h"
 
-/* What stands behind the id in the path. */
-typedef struct subject {
-    tmq_id_t id;
-    link_fn *next; /* after the task was found to be theirs */
-    int (*start) (exchange_t *exchange, tmq_error_t *error);
-    char message[TMQ_MESSAGE_BYTES_MAX + 1]; /* of a cancel */
-    uint64_t before;                         /* of a page of events */
-    uint32_t limit;
-} subject_t;
-
-static subject_t *subject_of (exchange_t *exchange)
-{
-    return exchange->state;
-}
-
-/* NULL: answered. */
-static subject_t *begin_subject (exchange_t *exchange)
-{
-    tmq_id_t id;
-    if (!path_id (exchange, &id))
-        return NULL;
-    subject_t *subject = keep_state (exchange, sizeof *subject, free);
-    if (subject != NULL)
-        subject->id = id;
-    return subject;
-}
-
-/* A task of somebody else is as one that is not there. */
-static bool came_theirs (exchange_t *exchange, const tmq_completion_t *completion)
-{
-    const tmq_id_t *id = &subject_of (exchange)->id;
-    if (!came_well (exchange, completion, id))
-        return false;
-    if (owns (exchange, completion->task))
-        return true;
-    answer_code (exchange, TMQ_NOT_FOUND, NULL, id);
-    return false;
-}
-
-static void act (exchange_t *exchange)
-{
-    tmq_error_t error;
-    started (exchange, subject_of (exchange)->start (exchange, &error), &error);
-}
-
-static void looked_at (void *context, tmq_completion_t *completion)
-{
-    if (came_theirs (context, completion))
-        act (context);
-}
-
-/* What does not bring the task itself is begun when it is known whose it is. */
-static void act_if_theirs (exchange_t *exchange)
-{
-    tmq_error_t error;
-    if (!policy_own_only (exchange->principal->roles, exchange->route->access))
-        act (exchange);
-    else
-        started (exchange,
-                 link_get (exchange->link, call_of (exchange, looked_at),
-                           &subject_of (exchange)->id, &error),
-                 &error);
-}
-
 /* The record. */
-
-static void answer_task (exchange_t *exchange, const tmq_task_t *task)
-{
-    static const task_extras_t extras = {.no_result = true};
-    char tag[ENTITY_TAG_SIZE];
-    task_view_t view;
-    view_room_t room;
-    response_t response;
-    json_writer_t writer = answer_json (&response);
-    entity_tag (tag, exchange, task);
-    response_field (&response, "ETag", tag);
-    view_task (&view, &room, task);
-    json_write_task (&writer, &view, &extras);
-    json_write_newline (&writer);
-    answer (exchange, &response);
-}
 
 static void answer_unchanged (exchange_t *exchange, const char *tag)
 {
@@ -107,13 +27,13 @@ static void task_came (void *context, tmq_completion_t *completion)
 {
     exchange_t *exchange = context;
     char tag[ENTITY_TAG_SIZE];
-    if (!came_theirs (exchange, completion))
+    if (!subject_came (exchange, completion))
         return;
     entity_tag (tag, exchange, completion->task);
     if (tag_matches (exchange, tag))
         answer_unchanged (exchange, tag);
     else
-        answer_task (exchange, completion->task);
+        subject_answer (exchange, completion->task);
 }
 
 static int get_task (exchange_t *exchange, tmq_error_t *error)
@@ -124,11 +44,11 @@ static int get_task (exchange_t *exchange, tmq_error_t *error)
 
 void task_show (exchange_t *exchange)
 {
-    subject_t *subject = begin_subject (exchange);
+    subject_t *subject = subject_begin (exchange);
     if (subject == NULL)
         return;
     subject->start = get_task;
-    act (exchange);
+    subject_act (exchange);
 }
 
 /* Its bytes. */
@@ -185,7 +105,7 @@ static void result_came (void *context, tmq_completion_t *completion)
                                      .task_id = id});
         return;
     }
-    if (!came_theirs (exchange, completion))
+    if (!subject_came (exchange, completion))
         return;
     const tmq_task_t *task = completion->task;
     if (task->result_blob.bytes > 0)
@@ -211,7 +131,7 @@ static void waited (void *context, tmq_completion_t *completion)
         return;
     }
     subject_of (exchange)->start = get_result;
-    act (exchange);
+    subject_act (exchange);
 }
 
 static int wait_for_end (exchange_t *exchange, tmq_error_t *error)
@@ -222,17 +142,17 @@ static int wait_for_end (exchange_t *exchange, tmq_error_t *error)
 
 void task_result (exchange_t *exchange)
 {
-    subject_t *subject = begin_subject (exchange);
+    subject_t *subject = subject_begin (exchange);
     if (subject == NULL)
         return;
     /* A result that is not there yet must not tell that a foreign task is. */
     subject->start = wait_wanted_ms (exchange) > 0 ? wait_for_end : get_result;
-    act_if_theirs (exchange);
+    subject_act_if_theirs (exchange);
 }
 
 static void payload_came (void *context, tmq_completion_t *completion)
 {
-    if (!came_theirs (context, completion))
+    if (!subject_came (context, completion))
         return;
     if (completion->task->payload_blob.bytes > 0)
         answer_blob (context, completion->task);
@@ -248,11 +168,11 @@ static int get_payload (exchange_t *exchange, tmq_error_t *error)
 
 void task_payload (exchange_t *exchange)
 {
-    subject_t *subject = begin_subject (exchange);
+    subject_t *subject = subject_begin (exchange);
     if (subject == NULL)
         return;
     subject->start = get_payload;
-    act (exchange);
+    subject_act (exchange);
 }
 
 /* Its history. */
@@ -296,14 +216,14 @@ void task_events (exchange_t *exchange)
 {
     static const char *const names[] = {"before", "limit"};
     uint64_t limit = 0;
-    subject_t *subject = begin_subject (exchange);
+    subject_t *subject = subject_begin (exchange);
     if (subject == NULL || !known_parameters (exchange, names, 2) ||
         !number_parameter (exchange, &subject->before, "before", INT64_MAX) ||
         !number_parameter (exchange, &limit, "limit", TMQ_LIST_LIMIT_MAX))
         return;
     subject->limit = (uint32_t) limit;
     subject->start = get_events;
-    act_if_theirs (exchange);
+    subject_act_if_theirs (exchange);
 }
 
 /* Its end. */
@@ -312,7 +232,7 @@ static void cancelled (void *context, tmq_completion_t *completion)
 {
     exchange_t *exchange = context;
     if (came_well (exchange, completion, &subject_of (exchange)->id))
-        answer_task (exchange, completion->task);
+        subject_answer (exchange, completion->task);
 }
 
 static int start_cancel (exchange_t *exchange, tmq_error_t *error)
@@ -348,9 +268,9 @@ static bool read_message (exchange_t *exchange, subject_t *subject)
 
 void task_cancel (exchange_t *exchange)
 {
-    subject_t *subject = begin_subject (exchange);
+    subject_t *subject = subject_begin (exchange);
     if (subject == NULL || !read_message (exchange, subject))
         return;
     subject->start = start_cancel;
-    act_if_theirs (exchange);
+    subject_act_if_theirs (exchange);
 }

@@ -4,6 +4,8 @@
 
 #include "view.h"
 
+#include "types.h"
+
 static size_t view_labels (label_view_t *out, size_t max, const tmq_label_t *labels, size_t count)
 {
     const size_t shown = count < max ? count : max;
@@ -112,4 +114,62 @@ void view_event (event_view_t *out, view_room_t *room, const tmq_event_t *event,
     if (event->has_progress)
         out->progress = (progress_view_t){true, event->progress_done, event->progress_total,
                                           event->progress_unit, event->progress_message};
+}
+
+static void write_fact (json_writer_t *writer, const tmq_fact_t *fact)
+{
+    json_write_foreign_key (writer, fact->name);
+    if (fact->kind == TMQ_FACT_TEXT)
+        json_write_text (writer, fact->text);
+    else if (fact->kind == TMQ_FACT_TIME)
+        json_write_time (writer, (int64_t) fact->number);
+    else
+        json_write_int (writer, (int64_t) fact->number);
+}
+
+void view_write_why (json_writer_t *writer, const tmq_explanation_t *why)
+{
+    char id[37];
+    tmq_id_format (&why->id, id);
+    json_write_object_begin (writer);
+    json_write_key (writer, "task_id");
+    json_write_text (writer, id);
+    json_write_key (writer, "status");
+    json_write_text (writer, tmq_status_text (why->status));
+    json_write_key (writer, "phase");
+    json_write_text (writer, why->phase != TMQ_PHASE_NONE ? phase_text (why->phase) : NULL);
+    json_write_key (writer, "reason");
+    json_write_text (writer, why->reason);
+    json_write_key (writer, "sentence");
+    json_write_text (writer, why->sentence);
+    json_write_key (writer, "facts");
+    json_write_object_begin (writer);
+    for (size_t i = 0; i < why->facts_count; i++)
+        write_fact (writer, &why->facts[i]);
+    json_write_object_end (writer);
+    json_write_key (writer, "waits_for");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < why->after_count; i++) {
+        tmq_id_format (&why->after[i].id, id);
+        json_write_text (writer, id);
+    }
+    json_write_array_end (writer);
+    json_write_object_end (writer);
+}
+
+void view_write_question (json_writer_t *writer, const tmq_question_t *question)
+{
+    json_write_question (writer, &(question_view_t){.task_id = question->task_id,
+                                                    .key = question->key,
+                                                    .queue = question->queue,
+                                                    .session = question->session,
+                                                    .worker = question->worker,
+                                                    .number = question->number,
+                                                    .attempt = question->attempt,
+                                                    .asked_at = (int64_t) question->asked_at,
+                                                    .deadline = (int64_t) question->deadline,
+                                                    .request = question->request,
+                                                    .has_default = question->has_default,
+                                                    .default_is_text = question->default_is_text,
+                                                    .default_answer = question->default_answer});
 }

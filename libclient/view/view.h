@@ -22,4 +22,7 @@ void view_task (task_view_t *out, view_room_t *room, const tmq_task_t *task);
 void view_event (event_view_t *out, view_room_t *room, const tmq_event_t *event,
                  const char *cursor);
 
+void view_write_why (json_writer_t *writer, const tmq_explanation_t *why);
+void view_write_question (json_writer_t *writer, const tmq_question_t *question);
+
 #endif

@@ -289,6 +289,61 @@ def try_ends(gateway, broker, task_id):
     worker.wait()
 
 
+def try_again(gateway, broker):
+    failing = start_worker(broker, "fail", "false")
+    task_id = submit(gateway, {"queue": "fail", "max_attempts": 1})
+    check_problem(gateway.get(f"/v1/tasks/{task_id}/result", Prefer="wait=60"), 404, "no-result")
+    failing.terminate()
+    failing.wait()
+    check("why", gateway.get(f"/v1/tasks/{task_id}/why").json["task_id"], task_id)
+    for verb in ("retry", "resume"):
+        check(verb, gateway.post(f"/v1/tasks/{task_id}/{verb}").json["status"], "queued")
+        check_problem(gateway.post(f"/v1/tasks/{task_id}/{verb}"), 409, "wrong-status")
+        check_problem(gateway.ask("DELETE", f"/v1/tasks/{task_id}"), 409, "wrong-status")
+        gateway.post(f"/v1/tasks/{task_id}/cancel")
+    check_problem(gateway.post(f"/v1/tasks/{task_id}/adopt", {"attempt": 1}), 409, "wrong-status")
+    check_problem(gateway.post(f"/v1/tasks/{task_id}/adopt", {"attempt": 0}), 400, "invalid")
+    check("purge", gateway.ask("DELETE", f"/v1/tasks/{task_id}").status, 204)
+    check_problem(gateway.get(f"/v1/tasks/{task_id}"), 410, "purged")
+
+
+def try_questions(gateway, broker):
+    task_id = submit(gateway, {"queue": "ask"})
+    worker = start_worker(broker, "ask", "bash", "-c",
+                          'echo \'ask size "How large?"\' >&$TASKMQ_FD; read -ru "$TASKMQ_FD" a; '
+                          'echo "$a"')
+    items = eventually("a question", lambda: gateway.get("/v1/inbox?queue=ask").json["items"])
+    check("question", (items[0]["task_id"], items[0]["key"]), (task_id, "size"))
+    target = f"/v1/tasks/{task_id}/answer"
+    for body in ({}, {"key": "size"}, {"key": "size", "answer": 1, "text": "x"}, {"answer": 1}):
+        check_problem(gateway.post(target, body), 400, "invalid")
+    check_problem(gateway.post(target, {"key": "none", "answer": 1}), 404, "not-found")
+    check("answer", gateway.post(target, {"key": "size", "answer": {"cm": 1.50}}).status, 200)
+    check("it reached the worker", gateway.get(f"/v1/tasks/{task_id}/result", Prefer="wait=60").body,
+          b'answer size {"cm": 1.5}\n')
+    worker.terminate()
+    worker.wait()
+
+
+def try_metrics(gateway):
+    answer = gateway.get("/metrics")
+    check("metrics", (answer.status, answer.fields["content-type"]),
+          (200, "text/plain; version=0.0.4; charset=utf-8"))
+    text = answer.body.decode()
+    for line in ('taskmq_queue_tasks{namespace="default",queue="q",state="ready"} 7',
+                 'taskmq_broker_up{namespace="default"} 1',
+                 'taskmq_gateway_http_requests_total{route="/v1/tasks/{id}",method="DELETE",'
+                 'status="204"} 1', 'taskmq_gateway_connections 1'):
+        assert line + "\n" in text, (line, text)
+    path = os.path.join(gateway.broker.home, "metrics")
+    times = [line for line in text.splitlines(True) if "duration_seconds" in line]
+    check("all times", times[-3].split()[1], times[-1].split()[1])
+    with open(path, "w", encoding="utf-8") as file: # the parser knows no histograms
+        file.write("".join(line for line in text.splitlines(True) if line not in times))
+    parser = os.path.join(os.environ["TASKMQ_SOURCE"], "tests/cli/exposition.awk")
+    subprocess.run(["awk", "-f", parser, path], check=True, env={**os.environ, "LC_ALL": "C"})
+
+
 def part_rest():
     with Broker() as broker, Gateway(broker, configuration=["rate = 100000",
                                                             "rate_burst = 100000"]) as gateway:
@@ -298,6 +353,9 @@ def part_rest():
         try_keys(gateway)
         try_batch(gateway)
         try_ends(gateway, broker, task_id)
+        try_again(gateway, broker)
+        try_questions(gateway, broker)
+        try_metrics(gateway)
         traced = submit(gateway, {"queue": "t"},
                         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
                         tracestate="a=b")

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "verbs/explain.h"
+#include "explain.h"
 
 #include <string.h>
 

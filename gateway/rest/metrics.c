@@ -1,0 +1,230 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "rest/metrics.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exposition.h"
+#include "rest/handlers.h"
+#include "rest/routes.h"
+#include "timestamp.h"
+
+enum { FRESH_MS = 2000 /* the broker's numbers are asked for no more often */ };
+
+static const struct {
+    uint64_t us;
+    const char *text;
+} buckets[SERVICE_TIMES] = {{1000, "0.001"},  {2000, "0.002"},  {5000, "0.005"}, {10000, "0.01"},
+                            {20000, "0.02"},  {50000, "0.05"},  {100000, "0.1"}, {200000, "0.2"},
+                            {500000, "0.5"},  {1000000, "1"},   {2000000, "2"},  {5000000, "5"},
+                            {10000000, "10"}, {30000000, "30"}, {60000000, "60"}};
+
+uint64_t metrics_bucket_us (size_t bucket)
+{
+    return buckets[bucket].us;
+}
+
+static void put (bytes_t *out, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+
+static void put (bytes_t *out, const char *format, ...)
+{
+    char text[320];
+    va_list list;
+    va_start (list, format);
+    vsnprintf (text, sizeof text, format, list);
+    va_end (list);
+    bytes_append_text (out, text);
+}
+
+static void put_head (bytes_t *out, const char *name, const char *type, const char *help)
+{
+    put (out, "# HELP taskmq_%s %s\n# TYPE taskmq_%s %s\n", name, help, name, type);
+}
+
+static void put_number (bytes_t *out, const char *name, const char *type, const char *help,
+                        uint64_t value)
+{
+    put_head (out, name, type, help);
+    put (out, "taskmq_%s %" PRIu64 "\n", name, value);
+}
+
+static void put_answers (bytes_t *out, const service_numbers_t *numbers)
+{
+    put_head (out, "gateway_http_requests_total", "counter", "requests answered");
+    for (size_t row = 0; row < SERVICE_ROUTES_MAX; row++) {
+        const route_t *route = routes_at (row);
+        for (size_t status = 0; status < SERVICE_STATUSES; status++)
+            if (numbers->answers[row][status] > 0)
+                put (out,
+                     "taskmq_gateway_http_requests_total{route=\"%s\",method=\"%s\","
+                     "status=\"%zu\"} %" PRIu64 "\n",
+                     route != NULL ? route->path : "",
+                     route != NULL ? http_method_text (route->method) : "", status,
+                     numbers->answers[row][status]);
+    }
+}
+
+static void put_times (bytes_t *out, const service_numbers_t *numbers)
+{
+    uint64_t count = 0;
+    put_head (out, "gateway_http_request_duration_seconds", "histogram",
+              "from the head of a request to its answer");
+    for (size_t i = 0; i < SERVICE_TIMES; i++) {
+        count += numbers->times[i];
+        put (out, "taskmq_gateway_http_request_duration_seconds_bucket{le=\"%s\"} %" PRIu64 "\n",
+             buckets[i].text, count);
+    }
+    count += numbers->times[SERVICE_TIMES];
+    put (out, "taskmq_gateway_http_request_duration_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n",
+         count);
+    put (out, "taskmq_gateway_http_request_duration_seconds_sum %" PRIu64 ".%06" PRIu64 "\n",
+         numbers->times_us / 1000000, numbers->times_us % 1000000);
+    put (out, "taskmq_gateway_http_request_duration_seconds_count %" PRIu64 "\n", count);
+}
+
+/* One line for each namespace. */
+static void put_links (bytes_t *out, const service_t *service, const char *name, const char *type,
+                       const char *help, uint64_t (*value) (const link_numbers_t *))
+{
+    link_numbers_t numbers;
+    put_head (out, name, type, help);
+    for (size_t i = 0; i < service->links_count; i++) {
+        link_count (service->links[i], &numbers);
+        put (out, "taskmq_%s{namespace=\"%s\"} %" PRIu64 "\n", name, link_ns (service->links[i]),
+             value (&numbers));
+    }
+}
+
+static uint64_t is_up (const link_numbers_t *numbers)
+{
+    return numbers->up;
+}
+
+static uint64_t reconnects_of (const link_numbers_t *numbers)
+{
+    return numbers->connects > 0 ? numbers->connects - 1 : 0;
+}
+
+static uint64_t resent_of (const link_numbers_t *numbers)
+{
+    return numbers->resent;
+}
+
+void metrics_write_own (bytes_t *out, const service_t *service)
+{
+    const service_numbers_t *numbers = &service->numbers;
+    const connections_numbers_t *connections = service->connections;
+    put_head (out, "gateway_info", "gauge", "1, with the version");
+    put (out, "taskmq_gateway_info{version=\"%s\"} 1\n", TASKMQ_VERSION);
+    put_links (out, service, "broker_up", "gauge", "1 while the broker is there", is_up);
+    put_links (out, service, "gateway_client_reconnects_total", "counter",
+               "connections to the broker after the first", reconnects_of);
+    put_links (out, service, "gateway_client_resent_total", "counter",
+               "requests to the broker that were repeated after that", resent_of);
+    put_answers (out, numbers);
+    put_times (out, numbers);
+    put_number (out, "gateway_http_abandoned_total", "counter", "requests whose client left",
+                numbers->left);
+    put_number (out, "gateway_auth_failures_total", "counter", "requests without a good token",
+                numbers->auth_failures);
+    put_number (out, "gateway_rate_limited_total", "counter", "requests beyond a rate of tokens",
+                numbers->rate_limited);
+    if (connections == NULL)
+        return;
+    put_number (out, "gateway_connections", "gauge", "connections that are open",
+                connections->connections);
+    put_number (out, "gateway_connections_total", "counter", "connections accepted",
+                connections->accepted);
+    put_number (out, "gateway_connections_refused_total", "counter",
+                "connections for which there was no room", connections->refused);
+    put_number (out, "gateway_timeouts_total", "counter",
+                "heads and bodies that did not come in time", connections->timeouts);
+    put_number (out, "gateway_memory_bytes", "gauge", "bodies and answers that are held",
+                connections->memory_bytes);
+}
+
+/* A scrape asks for one namespace of the token after the other. */
+typedef struct scrape {
+    size_t next;
+} scrape_t;
+
+static scraped_t *scraped_of (service_t *service, const link_t *link)
+{
+    for (size_t i = 0; i < service->links_count; i++)
+        if (service->links[i] == link)
+            return &service->scraped[i];
+    return NULL;
+}
+
+static void answer_scrape (exchange_t *exchange)
+{
+    service_t *service = service_of (exchange);
+    exposition_space_t spaces[TOKEN_NAMESPACES_MAX];
+    size_t count = 0;
+    char broker[65] = "";
+    response_t response;
+    response_init (&response, 200);
+    response_field (&response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    for (size_t i = 0; i < exchange->principal->namespaces_count; i++) {
+        const link_t *link = service_link (service, exchange->principal->namespaces[i]);
+        const scraped_t *scraped = link != NULL ? scraped_of (service, link) : NULL;
+        link_numbers_t numbers = {.up = false};
+        if (scraped == NULL || scraped->stats == NULL)
+            continue;
+        link_count (link, &numbers);
+        if (!numbers.up)
+            continue; /* what was true is not what is */
+        link_broker (link, broker);
+        spaces[count++] = (exposition_space_t){link_ns (link), scraped->stats};
+    }
+    if (count > 0)
+        exposition_broker (&response.body, spaces[0].stats, broker);
+    exposition_queues (&response.body, spaces, count);
+    metrics_write_own (&response.body, service);
+    answer (exchange, &response);
+}
+
+static void scrape_next (exchange_t *exchange);
+
+/* A broker that does not answer is no reason to tell nothing. */
+static void stats_came (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    scraped_t *scraped = scraped_of (service_of (exchange), exchange->link);
+    if (completion->code == TMQ_OK && scraped != NULL) {
+        tmq_stats_free (scraped->stats);
+        scraped->stats = completion->stats;
+        scraped->at_ms = clock_ms (CLOCK_MONOTONIC);
+        completion->stats = NULL;
+    }
+    scrape_next (exchange);
+}
+
+static void scrape_next (exchange_t *exchange)
+{
+    service_t *service = service_of (exchange);
+    scrape_t *scrape = exchange->state;
+    const principal_t *principal = exchange->principal;
+    tmq_error_t error;
+    while (scrape->next < principal->namespaces_count) {
+        exchange->link = service_link (service, principal->namespaces[scrape->next++]);
+        const scraped_t *scraped = scraped_of (service, exchange->link);
+        if (scraped != NULL &&
+            (scraped->stats == NULL || clock_ms (CLOCK_MONOTONIC) - scraped->at_ms >= FRESH_MS) &&
+            link_stats (exchange->link, call_of (exchange, stats_came), &error) == TMQ_OK)
+            return;
+    }
+    answer_scrape (exchange);
+}
+
+void metrics_show (exchange_t *exchange)
+{
+    if (keep_state (exchange, sizeof (scrape_t), free) != NULL)
+        scrape_next (exchange);
+}

@@ -1,0 +1,16 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* /metrics: the numbers of the broker and of the gateway in the text format of Prometheus. */
+#ifndef TASKMQ_GATEWAY_REST_METRICS_H
+#define TASKMQ_GATEWAY_REST_METRICS_H
+
+#include "rest/service.h"
+
+/* The upper end of a bucket of the histogram of times. */
+uint64_t metrics_bucket_us (size_t bucket);
+/* Those of the gateway itself. */
+void metrics_write_own (bytes_t *out, const service_t *service);
+
+#endif

@@ -1,0 +1,152 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "exposition.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "explain.h"
+
+enum { METRIC_LENGTH_MAX = 100 };
+
+/* A backslash is escaped, in the value of a label the quote too. Names are ASCII; what else came
+ * from a broker does no harm to a terminal. */
+static void put_escaped (bytes_t *out, const char *text, bool label)
+{
+    for (; *text; text++) {
+        const bool is_plain = *text >= ' ' ? *text < 0x7f : (uint8_t) *text >= 0x80 && !label;
+        if (*text == '\\' || (label && *text == '"'))
+            bytes_append_byte (out, '\\');
+        bytes_append_byte (out, is_plain ? (uint8_t) *text : '?');
+    }
+}
+
+static void put (bytes_t *out, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+
+static void put (bytes_t *out, const char *format, ...)
+{
+    char text[256];
+    va_list list;
+    va_start (list, format);
+    vsnprintf (text, sizeof text, format, list);
+    va_end (list);
+    bytes_append_text (out, text);
+}
+
+static void put_head (bytes_t *out, const char *name, const char *suffix, const char *type,
+                      const char *help)
+{
+    put (out, "# HELP taskmq_%s%s ", name, suffix);
+    put_escaped (out, help, false);
+    put (out, "\n# TYPE taskmq_%s%s %s\n", name, suffix, type);
+}
+
+static void put_label (bytes_t *out, const char *before, const char *name, const char *value)
+{
+    put (out, "%s%s=\"", before, name);
+    put_escaped (out, value, true);
+    bytes_append_byte (out, '"');
+}
+
+/* Of a broker that somebody else made a name may be anything. */
+static bool is_metric (const char *name)
+{
+    return *name && strlen (name) <= METRIC_LENGTH_MAX &&
+           strspn (name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+               strlen (name);
+}
+
+static void put_counter (bytes_t *out, const tmq_counter_t *counter)
+{
+    static const char *const types[] = {"untyped", "counter", "gauge"};
+    const explanation_t *known = explain (counter->name);
+    const char *suffix = known->kind == COUNTER_TOTAL ? "_total" : "";
+    if (!is_metric (counter->name))
+        return;
+    put_head (out, counter->name, suffix, types[known->kind], known->meaning);
+    put (out, "taskmq_%s%s %" PRIu64 "\n", counter->name, suffix, counter->value);
+}
+
+static void put_depth (bytes_t *out, const char *ns, const char *queue, const char *state,
+                       uint64_t value)
+{
+    bytes_append_text (out, "taskmq_queue_tasks{");
+    put_label (out, "", "namespace", ns);
+    put_label (out, ",", "queue", queue);
+    put_label (out, ",", "state", state);
+    put (out, "} %" PRIu64 "\n", value);
+}
+
+static void put_depths (bytes_t *out, const exposition_space_t *space)
+{
+    for (size_t i = 0; i < space->stats->queues_count; i++) {
+        const tmq_queue_depth_t *queue = &space->stats->queues[i];
+        put_depth (out, space->ns, queue->queue, "ready", queue->ready);
+        put_depth (out, space->ns, queue->queue, "scheduled", queue->scheduled);
+        put_depth (out, space->ns, queue->queue, "blocked", queue->blocked);
+        put_depth (out, space->ns, queue->queue, "working", queue->working);
+        put_depth (out, space->ns, queue->queue, "input_required", queue->input_required);
+    }
+}
+
+/* What is told of each queue beside its depths. */
+static const struct {
+    const char *name;
+    const char *type;
+    const char *help;
+    size_t offset;
+    uint64_t unit; /* that the number is divided by */
+} totals[] = {{"queue_submitted_total", "counter", "tasks submitted to a queue",
+               offsetof (tmq_queue_depth_t, submitted), 1},
+              {"queue_completed_total", "counter", "tasks of a queue that completed",
+               offsetof (tmq_queue_depth_t, completed), 1},
+              {"queue_failed_total", "counter", "tasks of a queue that failed",
+               offsetof (tmq_queue_depth_t, failed), 1},
+              {"queue_attempts_failed_total", "counter", "attempts at its tasks that failed",
+               offsetof (tmq_queue_depth_t, attempts_failed), 1},
+              {"queue_oldest_ready_seconds", "gauge",
+               "how long its oldest ready task has waited for a worker",
+               offsetof (tmq_queue_depth_t, oldest_ready_ms), 1000}};
+
+static void put_total (bytes_t *out, size_t row, const exposition_space_t *space)
+{
+    for (size_t i = 0; i < space->stats->queues_count; i++) {
+        const tmq_queue_depth_t *queue = &space->stats->queues[i];
+        uint64_t value;
+        memcpy (&value, (const char *) queue + totals[row].offset, sizeof value);
+        put (out, "taskmq_%s{", totals[row].name);
+        put_label (out, "", "namespace", space->ns);
+        put_label (out, ",", "queue", queue->queue);
+        put (out, "} %" PRIu64 "\n", value / totals[row].unit);
+    }
+}
+
+void exposition_broker (bytes_t *out, const tmq_stats_t *stats, const char *broker)
+{
+    put_head (out, "broker_info", "", "gauge", "1, with the program that answered");
+    put_label (out, "taskmq_broker_info{", "broker", broker);
+    bytes_append_text (out, "} 1\n");
+    for (size_t i = 0; i < stats->counters_count; i++)
+        put_counter (out, &stats->counters[i]);
+}
+
+void exposition_queues (bytes_t *out, const exposition_space_t *spaces, size_t count)
+{
+    size_t queues = 0;
+    for (size_t i = 0; i < count; i++)
+        queues += spaces[i].stats->queues_count;
+    if (queues == 0)
+        return;
+    put_head (out, "queue_tasks", "", "gauge", "tasks of a queue that have not ended, by state");
+    for (size_t i = 0; i < count; i++)
+        put_depths (out, &spaces[i]);
+    for (size_t row = 0; row < sizeof totals / sizeof *totals; row++) {
+        put_head (out, totals[row].name, "", totals[row].type, totals[row].help);
+        for (size_t i = 0; i < count; i++)
+            put_total (out, row, &spaces[i]);
+    }
+}
