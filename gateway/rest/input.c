@@ -51,17 +51,47 @@ static size_t skip_value (slice_t text, size_t at, size_t *deepest)
     return at;
 }
 
+/* Steps through the members of a valid object; *at is 0 before the first step. */
+static bool next_member (slice_t object, size_t *at, slice_t *name, slice_t *value)
+{
+    if (*at == 0)
+        *at = skip_white (object, 0);
+    *at = skip_white (object, *at + 1);
+    if (*at >= object.length || object.text[*at] != '"')
+        return false;
+    const size_t key = *at + 1;
+    const size_t key_end = skip_string (object, *at);
+    *name = (slice_t){object.text + key, key_end - 1 - key};
+    const size_t begin = skip_white (object, skip_white (object, key_end) + 1);
+    const size_t end = skip_value (object, begin, NULL);
+    *value = (slice_t){object.text + begin, end - begin};
+    *at = skip_white (object, end);
+    return true;
+}
+
+/* NULL: good. Members are found again in the text by their names, so these stand as they are. */
+static const char *find_flaw (slice_t text)
+{
+    size_t deepest = 0;
+    size_t at = 0;
+    slice_t name, value;
+    if (!json_text_is_object (text.text, text.length))
+        return "the body is no JSON object in UTF-8";
+    skip_value (text, skip_white (text, 0), &deepest);
+    if (deepest > INPUT_DEPTH_MAX)
+        return "the body is nested deeper than 64";
+    while (next_member (text, &at, &name, &value))
+        if (memchr (name.text, '\\', name.length) != NULL)
+            return "names of members are written without escapes";
+    return NULL;
+}
+
 json_t *input_object (slice_t text, char error[INPUT_ERROR_SIZE])
 {
     json_error_t flaw;
-    size_t deepest = 0;
-    if (!json_text_is_object (text.text, text.length)) {
-        snprintf (error, INPUT_ERROR_SIZE, "the body is no JSON object in UTF-8");
-        return NULL;
-    }
-    skip_value (text, skip_white (text, 0), &deepest);
-    if (deepest > INPUT_DEPTH_MAX) {
-        snprintf (error, INPUT_ERROR_SIZE, "the body is nested deeper than %d", INPUT_DEPTH_MAX);
+    const char *reason = find_flaw (text);
+    if (reason != NULL) {
+        snprintf (error, INPUT_ERROR_SIZE, "%s", reason);
         return NULL;
     }
     json_t *object =
@@ -74,18 +104,11 @@ json_t *input_object (slice_t text, char error[INPUT_ERROR_SIZE])
 
 slice_t input_member (slice_t object, const char *name)
 {
-    const size_t length = strlen (name);
-    size_t at = skip_white (object, 0) + 1;
-    for (at = skip_white (object, at); at < object.length && object.text[at] == '"';) {
-        const size_t key = at + 1;
-        at = skip_string (object, at);
-        const bool is_it = at - key - 1 == length && memcmp (object.text + key, name, length) == 0;
-        at = skip_white (object, skip_white (object, at) + 1);
-        const size_t end = skip_value (object, at, NULL);
-        if (is_it)
-            return (slice_t){object.text + at, end - at};
-        at = skip_white (object, skip_white (object, end) + 1);
-    }
+    size_t at = 0;
+    slice_t key, value;
+    while (next_member (object, &at, &key, &value))
+        if (key.length == strlen (name) && memcmp (key.text, name, key.length) == 0)
+            return value;
     return (slice_t){"", 0};
 }
 

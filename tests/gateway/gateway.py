@@ -70,6 +70,11 @@ class Gateway:
         eventually("the gateway says where it listens", is_ready)
         with open(ready, encoding="utf-8") as file:
             self.port = int(re.search(r":(\d+)$", file.readline().strip()).group(1))
+        self.await_broker()
+
+    def await_broker(self):
+        eventually("there is a way to the broker",
+                   lambda: self.get("/readyz", token=None).status == 200)
 
     def read_log(self):
         with open(self.log_path, encoding="utf-8") as file:
@@ -113,6 +118,7 @@ class Gateway:
         self.process.send_signal(signal.SIGHUP)
         eventually("the tokens are read again",
                    lambda: self.read_log().count("GATEWAY-RELOADED") > before)
+        self.await_broker()
 
     def ask(self, method, target, body=None, token="first", **fields):
         """One request on a connection of its own. fields: Some_Name for Some-Name."""
@@ -138,20 +144,28 @@ class Gateway:
 
     def talk(self, data, pieces=None):
         """Sends bytes as they are, or pieces, and reads until the gateway closes the connection (as
-        it does soon when nothing follows). The statuses that came, and the bytes."""
+        it does soon when nothing follows). The statuses that came, and the bytes. On a machine that
+        stalls, an answer may be lost with the connection: then it is tried again."""
+        for _ in range(5):
+            statuses, out, reset = self.talk_once(pieces or [data])
+            if statuses or not reset:
+                break
+        return statuses, out
+
+    def talk_once(self, pieces):
         link = socket.create_connection(("127.0.0.1", self.port))
         link.settimeout(PATIENCE_S)
         out = b""
+        reset = False
         try:
-            for piece in pieces or [data]:
+            for piece in pieces:
                 link.sendall(piece)
         except OSError:
-            pass
+            reset = True
         try:
             while piece := link.recv(65536):
                 out += piece
         except ConnectionResetError:
-            pass
+            reset = True
         link.close()
-        statuses = [int(code) for code in re.findall(rb"HTTP/1\.1 (\d\d\d)", out)]
-        return statuses, out
+        return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d\d\d)", out)], out, reset

@@ -1,0 +1,112 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "fake_link.h"
+
+#include <stdio.h>
+#include <string.h>
+
+fake_link_t fake_link;
+
+void fake_link_complete (tmq_completion_t *completion)
+{
+    const link_call_t call = fake_link.call;
+    fake_link.started = NULL;
+    *call.ticket = 0;
+    call.fn (call.context, completion);
+}
+
+static int start (link_call_t call, const char *what, tmq_error_t *error)
+{
+    memset (error, 0, sizeof *error);
+    error->code = fake_link.refusal;
+    *call.ticket = 0;
+    if (fake_link.refusal != TMQ_OK)
+        return fake_link.refusal;
+    fake_link.started = what;
+    fake_link.call = call;
+    *call.ticket = 42;
+    return TMQ_OK;
+}
+
+void link_forget (link_t *self, uint64_t *ticket)
+{
+    (void) self;
+    if (*ticket != 0)
+        fake_link.forgotten = *ticket;
+    *ticket = 0;
+}
+
+const char *link_ns (const link_t *self)
+{
+    (void) self;
+    return "default";
+}
+
+void link_count (const link_t *self, link_numbers_t *out)
+{
+    (void) self;
+    *out = (link_numbers_t){.up = true};
+}
+
+void link_broker (const link_t *self, char out[65])
+{
+    (void) self;
+    snprintf (out, 65, "fake");
+}
+
+uint64_t link_generation (const link_t *self)
+{
+    (void) self;
+    return 7;
+}
+
+int link_submit (link_t *self, link_call_t call, const tmq_submit_t *in, tmq_error_t *error)
+{
+    (void) self;
+    snprintf (fake_link.queue, sizeof fake_link.queue, "%s", in->queue);
+    snprintf (fake_link.dedup_key, sizeof fake_link.dedup_key, "%s",
+              in->dedup_key != NULL ? in->dedup_key : "");
+    snprintf (fake_link.principal, sizeof fake_link.principal, "%s",
+              in->labels[in->labels_count - 1].value);
+    snprintf (fake_link.payload, sizeof fake_link.payload, "%.*s", (int) in->payload_bytes,
+              in->payload_bytes > 0 ? (const char *) in->payload : "");
+    fake_link.ttl_ms = in->ttl_ms;
+    return start (call, "submit", error);
+}
+
+/* The others are only noted. */
+#define FAKE(name, ...)                                                                            \
+    int link_##name (link_t *self, link_call_t call, __VA_ARGS__, tmq_error_t *error)              \
+    {                                                                                              \
+        (void) self;                                                                               \
+        return start (call, #name, error);                                                         \
+    }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+FAKE (submit_batch, const tmq_submit_t *in, size_t count)
+FAKE (get, const tmq_id_t *id)
+FAKE (result, const tmq_id_t *id)
+FAKE (payload, const tmq_id_t *id)
+FAKE (resolve, const char *suffix)
+FAKE (list, const tmq_list_query_t *in)
+FAKE (tally, const tmq_filter_t *in)
+FAKE (cancel, const tmq_id_t *id, const char *message)
+FAKE (wait, const tmq_id_t *ids, size_t count, uint32_t timeout_ms)
+FAKE (events, const tmq_id_t *id, uint64_t before, uint32_t limit)
+FAKE (retry, const tmq_id_t *id)
+FAKE (resume, const tmq_id_t *id)
+FAKE (purge, const tmq_id_t *id)
+FAKE (adopt, const tmq_id_t *id, uint32_t attempt)
+FAKE (why, const tmq_id_t *id)
+FAKE (answer, const tmq_id_t *id, const tmq_answer_t *in)
+FAKE (inbox, const tmq_inbox_query_t *in)
+#pragma GCC diagnostic pop
+
+int link_stats (link_t *self, link_call_t call, tmq_error_t *error)
+{
+    (void) self;
+    return start (call, "stats", error);
+}

@@ -1,0 +1,181 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Tokens, rates, hosts and origins, and JSON as it is taken apart. */
+#include "support/cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "auth/origin.h"
+#include "auth/policy.h"
+#include "auth/tokens.h"
+#include "rest/input.h"
+
+static const char path[] = "test_gateway_auth.tokens";
+
+static void write_file (const char *text, mode_t mode)
+{
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    fputs (text, file);
+    fclose (file);
+    assert_int_equal (chmod (path, mode), 0);
+}
+
+static void test_tokens_are_kept_as_hashes (void **state)
+{
+    static tokens_t tokens;
+    char token[TOKEN_SIZE];
+    char error[TOKENS_ERROR_SIZE];
+    (void) state;
+    unlink (path);
+    assert_true (tokens_read (&tokens, path, error));
+    assert_int_equal (tokens.count, 0);
+    assert_true (tokens_add (&tokens, token, "ann", "client,observer", "a,b", 2000, error));
+    assert_int_equal (strlen (token), TOKEN_SIZE - 1);
+    assert_false (tokens_add (&tokens, token, "ann", "client", "a", 0, error));
+    assert_true (tokens_write (&tokens, path, error));
+    tokens_clear (&tokens);
+    assert_true (tokens_read (&tokens, path, error));
+    assert_int_equal (tokens.list[0]->roles, ROLE_CLIENT | ROLE_OBSERVER);
+    assert_true (principal_has (tokens.list[0], "b") && !principal_has (tokens.list[0], "c"));
+    assert_null (tokens_find (&tokens, "tmq_no", 0));
+    assert_true (tokens_remove (&tokens, "ann") && !tokens_remove (&tokens, "ann"));
+    assert_true (tokens_add (&tokens, token, "bob", "client", "a", 2000, error));
+    assert_ptr_equal (tokens_find (&tokens, token, 1999), tokens.list[0]);
+    assert_null (tokens_find (&tokens, token, 2000));
+    tokens_clear (&tokens);
+    unlink (path);
+}
+
+static void test_bad_files_of_tokens (void **state)
+{
+    static tokens_t tokens;
+#define HASH "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+    static const char *const wrong[] = {"a client default " HASH,
+                                        "a client default " HASH " never x",
+                                        "a king default " HASH " never",
+                                        "a client default 00 never",
+                                        "a client default " HASH " tomorrow",
+                                        "a/b client default " HASH " never",
+                                        "a client , " HASH " never",
+                                        "a client a,b,c,d,e,f,g,h,i " HASH " never",
+                                        "a client default " HASH " never\na client default " HASH
+                                        " never"};
+    char error[TOKENS_ERROR_SIZE];
+    (void) state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_file (wrong[i], 0600);
+        if (tokens_read (&tokens, path, error))
+            fail_msg ("taken: %s", wrong[i]);
+        assert_non_null (strstr (error, path));
+        assert_int_equal (tokens.count, 0);
+    }
+    write_file ("# nobody\n\n", 0644);
+    assert_false (tokens_read (&tokens, path, error));
+    write_file ("# nobody\n\n", 0600);
+    assert_true (tokens_read (&tokens, path, error));
+    unlink (path);
+}
+
+static void test_rates (void **state)
+{
+    rate_t rate = {0, 0};
+    uint64_t left, wait_ms;
+    (void) state;
+    for (uint64_t i = 0; i < 10; i++) {
+        assert_true (rate_take (&rate, 5, 10, 1000000, &left, &wait_ms));
+        assert_int_equal (left, 9 - i);
+    }
+    assert_false (rate_take (&rate, 5, 10, 1000000, &left, &wait_ms));
+    assert_int_equal (wait_ms, 201);
+    assert_true (rate_take (&rate, 5, 10, 1201000, &left, &wait_ms));
+    assert_false (rate_take (&rate, 5, 10, 1202000, &left, &wait_ms));
+    assert_true (rate_take (&rate, 5, 10, 100000000, &left, &wait_ms));
+    assert_int_equal (left, 9);
+
+    static failures_t failures;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal (failures_wait_ms (&failures, "a", 10), 0);
+        failures_add (&failures, "a", 3, 5000, 10);
+    }
+    assert_int_equal (failures_wait_ms (&failures, "a", 10), 5000);
+    assert_int_equal (failures_wait_ms (&failures, "b", 10), 0);
+    assert_int_equal (failures_wait_ms (&failures, "a", 5010), 0);
+}
+
+static void test_hosts_and_origins (void **state)
+{
+    const names_t names = {{"tasks.example", "https://page.example"}, 2};
+    static const char *const good[] = {"localhost",     "LOCALHOST:1",    "127.0.0.1",
+                                       "127.9.9.9:80",  "[::1]",          "[::1]:80",
+                                       "tasks.example", "Tasks.example:1"};
+    static const char *const bad[] = {"",          "evil.example", "127.0.0.1.evil.example",
+                                      "128.0.0.1", "[::2]",        "[::1",
+                                      "[::1]x",    "localhost:x",  "localhost:1:2",
+                                      "0.0.0.0",   "[::1].evil",   "2130706433"};
+    (void) state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (!origin_host_is_good (good[i], &names))
+            fail_msg ("refused: %s", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (origin_host_is_good (bad[i], &names))
+            fail_msg ("taken: %s", bad[i]);
+    assert_true (origin_is_good ("http://a:1", "a:1", &names));
+    assert_true (origin_is_good ("https://page.example", "a", &names));
+    assert_false (origin_is_good ("http://a", "a:1", &names));
+    assert_false (origin_is_good ("null", "a", &names));
+    assert_false (origin_is_good ("", "", &names));
+}
+
+static slice_t slice_of (const char *text)
+{
+    return (slice_t){text, strlen (text)};
+}
+
+static void assert_member (const char *object, const char *name, const char *wanted)
+{
+    const slice_t got = input_member (slice_of (object), name);
+    if (got.length != strlen (wanted) || memcmp (got.text, wanted, got.length) != 0)
+        fail_msg ("%s of %s is %.*s", name, object, (int) got.length, got.text);
+}
+
+static void test_members_as_they_stand (void **state)
+{
+    (void) state;
+    assert_member ("{}", "a", "");
+    assert_member (" { \"a\" : 1.10 } ", "a", "1.10");
+    assert_member ("{\"b\":\"\\\"a\\\":2\",\"a\":[{\"a\":3},\"]\"],\"c\":4}", "a",
+                   "[{\"a\":3},\"]\"]");
+    assert_member ("{\"b\":\"\\\"a\\\":2\",\"a\":[{\"a\":3},\"]\"],\"c\":4}", "c", "4");
+    assert_member ("{\"b\":{\"a\":1},\"a\":null}", "a", "null");
+    assert_member ("{\"a\\u0062\":1}", "ab", "");
+    slice_t rest = slice_of ("[ 1 , \"a,b\",[],{\"x\":[2,3]} ]");
+    static const char *const items[] = {"1", "\"a,b\"", "[]", "{\"x\":[2,3]}"};
+    slice_t item;
+    for (size_t i = 0; i < 4; i++) {
+        assert_true (input_next (&rest, &item));
+        assert_int_equal (item.length, strlen (items[i]));
+        assert_memory_equal (item.text, items[i], item.length);
+    }
+    assert_false (input_next (&rest, &item));
+    rest = slice_of ("[]");
+    assert_false (input_next (&rest, &item));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_tokens_are_kept_as_hashes),
+        cmocka_unit_test (test_bad_files_of_tokens),
+        cmocka_unit_test (test_rates),
+        cmocka_unit_test (test_hosts_and_origins),
+        cmocka_unit_test (test_members_as_they_stand),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
