@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -635,6 +636,133 @@ static void each_operation_may_fail (void **state)
     }
 }
 
+/* The collection. Of the files of a directory every second one is needed. */
+
+enum { COLLECTED = 400, KILLS = 4 };
+
+static uint8_t seed_of (const uint8_t *name)
+{
+    return name[TMQ_BLOB_HASH_BYTES - 1];
+}
+
+static void make_collected (size_t i, char path[300])
+{
+    uint8_t name[TMQ_BLOB_HASH_BYTES] = {0};
+    char hex[65];
+    name[0] = (uint8_t) (i % 3);
+    name[1] = (uint8_t) (i / 256);
+    name[2] = (uint8_t) i;
+    name[TMQ_BLOB_HASH_BYTES - 1] = (uint8_t) (i % 2);
+    sodium_bin2hex (hex, sizeof (hex), name, sizeof (name));
+    snprintf (path, 300, "%s/%.2s", directory, hex);
+    if (mkdir (path, 0700) != 0)
+        assert_int_equal (errno, EEXIST);
+    snprintf (path, 300, "%s/%.2s/%s", directory, hex, hex + 2);
+}
+
+static void fill_directory (void)
+{
+    for (size_t i = 0; i < COLLECTED; i++) {
+        char path[300];
+        make_collected (i, path);
+        int fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true (fd >= 0);
+        assert_int_equal (write (fd, contents, 10), 10);
+        close (fd);
+        age (path);
+    }
+    reopen ();
+}
+
+/* As the broker does it: a look, then those that nobody needs. */
+static void collect_all (void)
+{
+    static depot_left_t left[DEPOT_SLICE_MAX];
+    size_t count;
+    for (unsigned i = 0; i < 2 * DEPOT_BUCKETS; i++) {
+        depot_look (depot, 2 * DEPOT_IDLE_MS, left, &count);
+        for (size_t k = 0; k < count; k++)
+            if (seed_of (left[k].hash) == 0)
+                depot_collect (depot, &left[k]);
+    }
+}
+
+/* What is needed is there, whatever became of the others. */
+static size_t expect_needed (void)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < COLLECTED; i++) {
+        char path[300];
+        struct stat status;
+        make_collected (i, path);
+        bool there = stat (path, &status) == 0;
+        assert_true (there || i % 2 == 0);
+        left += there;
+    }
+    return left;
+}
+
+static void finish_collection (void)
+{
+    reopen ();
+    collect_all ();
+    assert_int_equal (expect_needed (), COLLECTED / 2);
+    assert_int_equal (depot_stats (depot).blobs, COLLECTED / 2);
+    assert_int_equal (depot_stats (depot).bytes, COLLECTED / 2 * 10);
+}
+
+static void a_kill_while_it_collects_takes_nothing_else (void **state)
+{
+    (void) state;
+    const char *given = getenv ("TASKMQ_BLOB_KILLS");
+    unsigned long rounds = given == NULL ? KILLS : strtoul (given, NULL, 10);
+    for (unsigned long round = 0; round < rounds; round++) {
+        fill_directory ();
+        fflush (NULL);
+        pid_t child = fork ();
+        assert_true (child >= 0);
+        if (child == 0) {
+            collect_all ();
+            _exit (0);
+        }
+        int status;
+        usleep (randombytes_uniform (20000));
+        assert_int_equal (kill (child, SIGKILL), 0);
+        assert_int_equal (waitpid (child, &status, 0), child);
+        expect_needed ();
+        finish_collection ();
+        start_anew ();
+    }
+}
+
+/* Each removal may be the last thing that happens, or fail. */
+static void each_removal_of_a_collection_may_fail (void **state)
+{
+    (void) state;
+    static const int errors[] = {0, EIO};
+    for (size_t i = 0; i < 2; i++) {
+        for (unsigned long at = 1; at <= COLLECTED / 2; at += 37) {
+            fill_directory ();
+            *faults = (faults_t){.at = at, .error = errors[i]};
+            pid_t child = fork ();
+            assert_true (child >= 0);
+            if (child == 0) {
+                collect_all ();
+                _exit (0);
+            }
+            int status;
+            assert_int_equal (waitpid (child, &status, 0), child);
+            assert_int_equal (WEXITSTATUS (status), errors[i] == 0 ? CRASHED : 0);
+            *faults = (faults_t){0};
+            size_t left = expect_needed ();
+            if (errors[i] == 0) /* those before it are gone, it is not */
+                assert_int_equal (left, COLLECTED - (at - 1));
+            finish_collection ();
+            start_anew ();
+        }
+    }
+}
+
 int main (void)
 {
     faults =
@@ -655,6 +783,8 @@ int main (void)
                                        TEST (a_full_bucket_is_seen_to_its_end),
                                        TEST (an_upload_that_stands_still_is_removed),
                                        TEST (a_crash_at_each_operation_harms_nothing),
-                                       TEST (each_operation_may_fail)};
+                                       TEST (each_operation_may_fail),
+                                       TEST (a_kill_while_it_collects_takes_nothing_else),
+                                       TEST (each_removal_of_a_collection_may_fail)};
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

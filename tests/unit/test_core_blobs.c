@@ -211,6 +211,48 @@ static void its_bytes_count (void **state)
     rig_free (rig);
 }
 
+static const Taskmq__CleanupPage *clean (rig_t *rig, uint64_t pass)
+{
+    Taskmq__Cleanup body = TASKMQ__CLEANUP__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint8_t id[16] = {(uint8_t) (pass + 1)};
+    body.pass = pass;
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
+    request.op_case = TASKMQ__REQUEST__OP_CLEANUP;
+    request.cleanup = &body;
+    uint64_t sent = rig_send (rig, 0, &request, NULL, 0);
+    rig_settle (rig);
+    return rig_reply (rig, 0, sent)->reply->cleanup_page;
+}
+
+/* … and of those that have ended. */
+static void its_bytes_count_for_retention (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.retention.max_bytes = BYTES + BYTES / 2;
+    rig_t *rig = rig_new_with (&config);
+    Taskmq__Blob blob = blob_of (BYTES);
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.queue = (char *) (uintptr_t) "q";
+    spec.ttl_never = true;
+    spec.extra = &extra;
+    extra.payload_blob = &blob;
+    rig_link (rig, 0, "default");
+    upload (rig, 0);
+    for (unsigned n = SUBJECT; n < SUBJECT + 2; n++) {
+        rig_submit_spec (rig, 0, n, &spec, "");
+        rig_settle (rig);
+        rig_cancel (rig, 0, n);
+        rig_settle (rig);
+    }
+    const Taskmq__CleanupPage *page = clean (rig, clean (rig, 0)->pass);
+    assert_int_equal (page->removed, 1);
+    assert_int_equal (page->removed_bytes, BYTES);
+    rig_free (rig);
+}
+
 static bool needed (rig_t *rig)
 {
     return engine_blob_is_needed (rig->engine, hash);
@@ -460,6 +502,7 @@ int main (void)
         TEST (who_may_read_the_payload_reads_it),
         TEST (a_worker_is_told_of_it),
         cmocka_unit_test (its_bytes_count),
+        cmocka_unit_test (its_bytes_count_for_retention),
         TEST (its_file_is_needed_while_a_task_names_it),
         TEST (a_removal_that_is_not_durable_removes_nothing),
         TEST (a_claim_ends),
