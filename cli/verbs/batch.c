@@ -46,6 +46,10 @@ typedef struct batch_slice {
     tmq_receipt_t receipts[SLICE_TASKS];
     size_t numbers[SLICE_TASKS]; /* of the lines */
     size_t count;
+    /* Those that are sent together. */
+    tmq_submit_t sent[SLICE_TASKS];
+    tmq_receipt_t answers[SLICE_TASKS];
+    size_t places[SLICE_TASKS];
 } batch_slice_t;
 
 static const char *next_line (lines_t *lines, size_t *length)
@@ -77,16 +81,18 @@ static bool make_spec (spec_t *spec, const lines_t *lines, const char *line, siz
                        char *why, size_t why_size)
 {
     spec_init (spec, lines->app->args.command->options);
+    spec->takes_files = true;
     if (!lines->payloads) {
         spec->earlier = lines->ids;
         spec->earlier_count = lines->number - 1;
         return spec_from_line (spec, line, length, why, why_size);
     }
-    snprintf (why, why_size, "it has %zu bytes, the limit is %d", length, TMQ_FRAME_BYTES_MAX);
+    snprintf (why, why_size, "it has %zu bytes, the limit is %zu", length,
+              (size_t) TMQ_BLOB_BYTES_MAX);
     spec_from_args (spec, lines->app, 0); /* has been looked at before */
     spec->submit.payload = line;
     spec->submit.payload_bytes = length;
-    return length <= TMQ_FRAME_BYTES_MAX;
+    return length <= TMQ_BLOB_BYTES_MAX;
 }
 
 /* Names every broken line, up to a few, and submits nothing then. */
@@ -149,16 +155,56 @@ static bool may_come_later (const batch_slice_t *slice, size_t i)
     return slice->receipts[i].code == TMQ_NOT_FOUND && slice->submits[i].after_count > 0;
 }
 
-static size_t collect_again (tmq_submit_t *again, size_t *places, const batch_slice_t *slice)
+/* The upload was forgotten, by a broker that was started again. */
+static bool is_forgotten (const batch_slice_t *slice, size_t i)
+{
+    return slice->receipts[i].code == TMQ_NO_BLOB && slice->submits[i].payload_blob.bytes > 0;
+}
+
+/* What is larger than a frame is uploaded first. False: it cannot be, which its receipt says. */
+static bool put_large (const app_t *app, batch_slice_t *slice, size_t i)
+{
+    tmq_error_t error = {0};
+    tmq_submit_t *submit = &slice->submits[i];
+    const tmq_submit_t *given = &slice->specs[i].submit;
+    if (given->payload_bytes <= TMQ_FRAME_BYTES_MAX)
+        return true;
+    submit->payload = NULL;
+    submit->payload_bytes = 0;
+    const int code = tmq_blob_put (&submit->payload_blob, app->client, given->payload,
+                                   given->payload_bytes, app->timeout_ms, &error);
+    if (code == TMQ_OK)
+        return true;
+    slice->receipts[i] = (tmq_receipt_t){.id = submit->id, .code = code};
+    snprintf (slice->receipts[i].text, sizeof slice->receipts[i].text, "%.255s", error.text);
+    return false;
+}
+
+/* Notes it for send_noted. */
+static void note_place (batch_slice_t *slice, size_t *count, size_t i)
+{
+    slice->sent[*count] = slice->submits[i];
+    slice->places[(*count)++] = i;
+}
+
+static void send_noted (const app_t *app, batch_slice_t *slice, size_t count, uint32_t timeout_ms)
+{
+    if (count > 0)
+        tmq_submit_batch (slice->answers, app->client, slice->sent, count, timeout_ms, NULL);
+    for (size_t i = 0; i < count; i++)
+        slice->receipts[slice->places[i]] = slice->answers[i];
+}
+
+static size_t collect_again (const app_t *app, batch_slice_t *slice)
 {
     size_t count = 0;
-    size_t overloaded = 0;
+    size_t missing = 0;
     for (size_t i = 0; i < slice->count; i++) {
-        overloaded += is_overloaded (slice, i);
-        if (is_overloaded (slice, i) || (overloaded > 0 && may_come_later (slice, i))) {
-            again[count] = slice->submits[i];
-            places[count++] = i;
-        }
+        const bool again =
+            is_overloaded (slice, i) || (is_forgotten (slice, i) && put_large (app, slice, i));
+        missing += again;
+        if (again || (missing > 0 && may_come_later (slice, i)))
+            note_place (slice, &count, i);
     }
     return count;
 }
@@ -167,11 +213,8 @@ static size_t collect_again (tmq_submit_t *again, size_t *places, const batch_sl
  * safe: the ids are the same. */
 static void submit_again (const app_t *app, batch_slice_t *slice, uint64_t deadline_ms)
 {
-    tmq_submit_t *again = must_alloc (slice->count * sizeof *again);
-    tmq_receipt_t *receipts = must_alloc (slice->count * sizeof *receipts);
-    size_t *places = must_alloc (slice->count * sizeof *places);
     for (uint64_t pause_ms = RETRY_MS_MIN;; pause_ms *= 2) {
-        const size_t count = collect_again (again, places, slice);
+        const size_t count = collect_again (app, slice);
         const uint64_t now_ms = mono_ms ();
         if (count == 0 || now_ms + pause_ms >= deadline_ms)
             break;
@@ -179,14 +222,19 @@ static void submit_again (const app_t *app, batch_slice_t *slice, uint64_t deadl
         nanosleep (
             &(struct timespec){(time_t) (pause_ms / 1000), (long) (pause_ms % 1000) * 1000000},
             NULL);
-        tmq_submit_batch (receipts, app->client, again, count,
-                          (uint32_t) (deadline_ms - now_ms - pause_ms), NULL);
-        for (size_t i = 0; i < count; i++)
-            slice->receipts[places[i]] = receipts[i];
+        send_noted (app, slice, count, (uint32_t) (deadline_ms - now_ms - pause_ms));
     }
-    free (again);
-    free (receipts);
-    free (places);
+}
+
+static void submit_slice (const app_t *app, batch_slice_t *slice)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < slice->count; i++)
+        if (put_large (app, slice, i))
+            note_place (slice, &count, i);
+    const uint64_t deadline_ms = mono_ms () + app->timeout_ms;
+    send_noted (app, slice, count, app->timeout_ms);
+    submit_again (app, slice, deadline_ms);
 }
 
 static void print_line (items_t *items, const tmq_receipt_t *receipt, const char *queue)
@@ -285,11 +333,8 @@ static int submit_all (app_t *app, lines_t lines, size_t total)
     items_begin (&items, app, false);
     status_begin (&status, app);
     for (fill_slice (slice, &lines); slice->count > 0; fill_slice (slice, &lines)) {
-        const uint64_t deadline_ms = mono_ms () + app->timeout_ms;
         show_bar (app, &sum, total);
-        tmq_submit_batch (slice->receipts, app->client, slice->submits, slice->count,
-                          app->timeout_ms, NULL);
-        submit_again (app, slice, deadline_ms);
+        submit_slice (app, slice);
         print_slice (&items, slice, &sum);
         clear_slice (slice);
         if (sum.cut_off)

@@ -377,9 +377,9 @@ static bool put_data (spec_t *self, const bytes_t *line, const json_t *value, ch
         submit->payload = json;
         submit->payload_bytes = strlen (json);
     }
-    snprintf (why, why_size, "data has %zu bytes, the limit is %d", submit->payload_bytes,
-              TMQ_FRAME_BYTES_MAX);
-    return submit->payload_bytes <= TMQ_FRAME_BYTES_MAX;
+    const size_t limit = self->takes_files ? (size_t) TMQ_BLOB_BYTES_MAX : TMQ_FRAME_BYTES_MAX;
+    snprintf (why, why_size, "data has %zu bytes, the limit is %zu", submit->payload_bytes, limit);
+    return submit->payload_bytes <= limit;
 }
 
 static bool put_pairs (spec_t *self, pairs_t pairs, const char *name, const json_t *value,

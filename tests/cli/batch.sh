@@ -161,6 +161,6 @@ run 2 taskctl submit lined --lines payloads --data x
 err_has '.--data does not go with --lines'
 run 2 taskctl submit lined - --lines payloads
 run 2 taskctl submit lined --lines payloads --priority 300
-awk 'BEGIN { for (i = 0; i < 300000; i++) printf "x" }' >long
-run 2 taskctl submit lined --lines long
-err_has 'line 1: it has 300000 bytes, the limit is'
+head -c 17000000 /dev/zero | tr '\0' x >long # larger than limits/blob_bytes
+run 9 taskctl submit lined --lines long
+err_has 'line 1: 17000000 bytes, at most 16777216'
