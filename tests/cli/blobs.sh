@@ -78,16 +78,16 @@ err_has 'the result cannot be kept: File too large'
 for name in large edge; do
     printf '{"queue":"lines","data":"%s"}\n' "$(tr '\n' ' ' <$name)"
     printf '{"queue":"lines","data":"small"}\n'
-done >batch
-run 0 taskctl submit --batch batch
+done >many
+run 0 taskctl submit --batch many
 out_lines 4
 run 0 taskctl payload "$(sed -n 3p out)"
 printf '%s' "$(tr '\n' ' ' <edge)" | cmp -s - out || fail 'a line of a batch is another one'
 run 0 sh -c 'tr "\n" " " <large | taskctl submit lines --lines -'
 run 0 taskctl payload "$(cat out)"
 tr '\n' ' ' <large | cmp -s - out || fail 'a large line is another one'
-printf '{"queue":"lines","data":"%s"}\n{"queue":"lines","data":"small"}\n' "$(yes 0123456789 | head -c 17000000 | tr '\n' ' ')" >batch
-run 9 taskctl submit --batch batch
+printf '{"queue":"lines","data":"%s"}\n{"queue":"lines","data":"small"}\n' "$(yes 0123456789 | head -c 17000000 | tr '\n' ' ')" >many
+run 9 taskctl submit --batch many
 err_has 'line 1: .*limits/blob_bytes'
 out_lines 2
 [ -n "$(sed -n 2p out)" ] || fail 'a refused line keeps the others back'
