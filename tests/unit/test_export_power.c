@@ -20,10 +20,8 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
-#include "export/exporter.h"
+#include "export_rig.h"
 #include "ids.h"
-#include "store/wakeup.h"
-#include "store_support.h"
 #include "support/timing.h"
 
 enum { SECTOR = 512, FILE_MAX = 1 << 20, TASKS = 12, ROUNDS = 6, SEED_DEFAULT = 5 };
@@ -144,71 +142,21 @@ int __wrap_rename (const char *from, const char *to)
     return __real_rename (from, to);
 }
 
-/* A store in memory with an exporter behind it. */
+/* A store in memory with an exporter behind it, and tasks. */
 
-typedef struct rig {
-    fixture_t *fixture;
-    char directory[64];
-    char path[80];
-    int wake_fd;
-    exporter_t *exporter;
-    record_t records[TASKS];
-} rig_t;
+static record_t tasks[TASKS]; /* as they were committed last */
 
-static void raise_wakeup (void *context)
+static void open_with_tasks (rig_t *self)
 {
-    wakeup_raise (*(const int *) context);
-}
-
-static void must_not_fail (const store_error_t *error)
-{
-    fprintf (stderr, "%s\n", error->text);
-    abort ();
-}
-
-static void rig_open (rig_t *self)
-{
-    directory_make (self->directory);
-    snprintf (self->path, sizeof (self->path), "%s/tasks.jsonl", self->directory);
-    self->wake_fd = wakeup_new ();
-    self->fixture = fixture_new ("memory");
-    self->fixture->options.notify = raise_wakeup;
-    self->fixture->options.notify_context = &self->wake_fd;
-    fixture_open (self->fixture);
+    rig_open (self, "memory");
     for (int64_t i = 0; i < TASKS; i++)
-        self->records[i] = test_record (i + 1);
+        tasks[i] = test_record (i + 1);
 }
 
-static void rig_export (rig_t *self, bool compacts)
+static void export_to_file (rig_t *self, bool compacts)
 {
-    char error[TASKS_FILE_ERROR_SIZE] = "";
-    exporter_options_t options = {.store = self->fixture->store,
-                                  .path = self->path,
-                                  .last_pos = self->fixture->pos,
-                                  .wake_fd = self->wake_fd,
-                                  .stop_ms = TIMING_PATIENCE_MS,
-                                  .compact = {compacts ? 4096 : UINT64_MAX, UINT64_MAX, 0},
-                                  .failed = must_not_fail};
-    self->exporter = exporter_new (&options, error);
-    if (self->exporter == NULL)
-        fail_msg ("%s", error);
-}
-
-static void rig_settle (rig_t *self)
-{
-    fixture_settle (self->fixture);
-    exporter_stats_t stats;
-    WAIT_FOR ((exporter_stats (self->exporter, &stats), stats.pos == self->fixture->pos),
-              TIMING_PATIENCE_MS);
-}
-
-static void rig_close (rig_t *self)
-{
-    void *state = self->fixture;
-    exporter_free (&self->exporter);
-    fixture_teardown (&state);
-    close (self->wake_fd);
-    directory_remove (self->directory);
+    self->compact.bytes = compacts ? 4096 : UINT64_MAX;
+    rig_export (self);
 }
 
 /* The nth call failed, or all is in the file. */
@@ -224,8 +172,8 @@ static void rig_change_all (rig_t *self, int at)
 {
     for (size_t i = 0; i < TASKS; i++) {
         batch_t *batch = fixture_batch (self->fixture);
-        fixture_change (self->fixture, batch, &self->records[i],
-                        self->records[i].last_seq == 0 ? TMQ_EVENT_SUBMITTED : TMQ_EVENT_CHANGED);
+        fixture_change (self->fixture, batch, &tasks[i],
+                        tasks[i].last_seq == 0 ? TMQ_EVENT_SUBMITTED : TMQ_EVENT_CHANGED);
         fixture_commit (self->fixture, batch);
         fixture_settle (self->fixture);
         WAIT_FOR (is_done (self, at), TIMING_PATIENCE_MS);
@@ -250,13 +198,13 @@ static void assert_right (const rig_t *self, const char *when, size_t point)
         if (!tasks_line_parse (line, strlen (line), &place))
             fail_msg ("%s, call %zu: no line of ours: %.80s", when, point, line);
         for (size_t i = 0; i < TASKS; i++)
-            if (memcmp (&place.id, &self->records[i].id, sizeof (place.id)) == 0)
+            if (memcmp (&place.id, &tasks[i].id, sizeof (place.id)) == 0)
                 newest[i] = place.seq;
     }
     for (size_t i = 0; i < TASKS; i++)
-        if (newest[i] != self->records[i].last_seq)
+        if (newest[i] != tasks[i].last_seq)
             fail_msg ("%s, call %zu: task %zu is at %d, not %d", when, point, i, (int) newest[i],
-                      (int) self->records[i].last_seq);
+                      (int) tasks[i].last_seq);
 }
 
 /* The files after a loss of power. */
@@ -348,7 +296,7 @@ static void put (const char *path, const image_t *image)
 static void record_a_run (rig_t *rig)
 {
     atomic_store (&records, true);
-    rig_export (rig, true);
+    export_to_file (rig, true);
     for (int round = 0; round < ROUNDS; round++) {
         exporter_stats_t stats;
         rig_change_all (rig, 0);
@@ -369,7 +317,7 @@ static void test_a_loss_of_power_at_any_moment (void **state)
     size_t renames = 0;
     const char *seed = getenv ("TASKMQ_SEED");
     chance = seed == NULL ? SEED_DEFAULT : strtoull (seed, NULL, 10);
-    rig_open (&rig);
+    open_with_tasks (&rig);
     snprintf (new, sizeof (new), "%s.new", rig.path);
     record_a_run (&rig);
     for (size_t i = 0; i < calls_count; i++)
@@ -381,7 +329,7 @@ static void test_a_loss_of_power_at_any_moment (void **state)
             replay (images, point, loss);
             put (rig.path, &images[0]);
             put (new, &images[1]);
-            rig_export (&rig, false);
+            export_to_file (&rig, false);
             rig_settle (&rig);
             exporter_free (&rig.exporter);
             assert_right (&rig, LOSS_NAMES[loss], point);
@@ -400,8 +348,8 @@ static void fail_at_each (bool all_behind, int with)
     bool reached = true;
     for (int at = 1; reached; at += 1 + at / 4) {
         rig_t rig = {0};
-        rig_open (&rig);
-        rig_export (&rig, true);
+        open_with_tasks (&rig);
+        export_to_file (&rig, true);
         rig_change_all (&rig, 0);
         atomic_store (&made, 0);
         atomic_store (&fails_with, with);
@@ -420,7 +368,7 @@ static void fail_at_each (bool all_behind, int with)
         rig_settle (&rig);
         exporter_free (&rig.exporter);
         assert_right (&rig, all_behind ? "all calls fail from" : "one call fails", (size_t) at);
-        rig_export (&rig, false);
+        export_to_file (&rig, false);
         rig_settle (&rig);
         exporter_free (&rig.exporter);
         assert_right (&rig, "started again", (size_t) at);
@@ -451,13 +399,13 @@ static void test_a_foreign_file_with_zeroes_is_kept (void **state)
     image_t *image = memory_zero (1, sizeof (*image));
     char aside[96];
     struct stat info;
-    rig_open (&rig);
+    open_with_tasks (&rig);
     image->there = true;
     image->length = 3000;
     memcpy (image->bytes, "GIF89a", 6);
     image->bytes[2000] = '\n';
     put (rig.path, image);
-    rig_export (&rig, false);
+    export_to_file (&rig, false);
     rig_change_all (&rig, 0);
     exporter_free (&rig.exporter);
     assert_right (&rig, "beside a foreign file", 0);

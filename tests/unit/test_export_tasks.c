@@ -17,12 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/exporter.h"
 #include "export/tasks_file.h"
+#include "export_rig.h"
 #include "ids.h"
 #include "json.h"
-#include "store/wakeup.h"
-#include "store_support.h"
 #include "support/timing.h"
 #include "taskmq.pb-c.h"
 
@@ -44,77 +42,6 @@ ssize_t __wrap_pwrite (int fd, const void *bytes, size_t length, off_t offset)
         timing_pause (1);
     }
     return __real_pwrite (fd, bytes, length, offset);
-}
-
-/* A store with an exporter behind it. */
-typedef struct rig {
-    fixture_t *fixture;
-    char directory[64];
-    char path[80];
-    char aside[96];
-    int wake_fd;
-    uint32_t stop_ms;
-    compactor_options_t compact;
-    exporter_t *exporter;
-} rig_t;
-
-static void raise_wakeup (void *context)
-{
-    wakeup_raise (*(const int *) context);
-}
-
-static void must_not_fail (const store_error_t *error)
-{
-    fprintf (stderr, "%s\n", error->text);
-    abort ();
-}
-
-static void rig_open (rig_t *self, const char *uri)
-{
-    directory_make (self->directory);
-    snprintf (self->path, sizeof (self->path), "%s/tasks.jsonl", self->directory);
-    snprintf (self->aside, sizeof (self->aside), "%s.foreign", self->path);
-    self->exporter = NULL;
-    self->stop_ms = TIMING_PATIENCE_MS;
-    self->compact = (compactor_options_t){UINT64_MAX, UINT64_MAX, 0};
-    self->wake_fd = wakeup_new ();
-    self->fixture = fixture_new (uri);
-    self->fixture->options.notify = raise_wakeup;
-    self->fixture->options.notify_context = &self->wake_fd;
-    fixture_open (self->fixture);
-}
-
-static void rig_export (rig_t *self)
-{
-    char error[TASKS_FILE_ERROR_SIZE] = "";
-    exporter_options_t options = {.store = self->fixture->store,
-                                  .path = self->path,
-                                  .last_pos = self->fixture->pos,
-                                  .wake_fd = self->wake_fd,
-                                  .stop_ms = self->stop_ms,
-                                  .compact = self->compact,
-                                  .failed = must_not_fail};
-    self->exporter = exporter_new (&options, error);
-    if (self->exporter == NULL)
-        fail_msg ("%s", error);
-}
-
-/* Everything committed is in the tables and in the file. */
-static void rig_settle (rig_t *self)
-{
-    fixture_settle (self->fixture);
-    exporter_stats_t stats;
-    WAIT_FOR ((exporter_stats (self->exporter, &stats), stats.pos == self->fixture->pos),
-              TIMING_PATIENCE_MS);
-}
-
-static void rig_close (rig_t *self)
-{
-    void *state = self->fixture;
-    exporter_free (&self->exporter);
-    fixture_teardown (&state);
-    close (self->wake_fd);
-    directory_remove (self->directory);
 }
 
 /* The file as it stands now. The exporter works meanwhile: between two names of the file there is

@@ -380,15 +380,23 @@ static store_code_t check_row (sqlite3_stmt *row, const record_t *record, store_
                                                       : row_damaged (row, "the row", error);
 }
 
+/* The columns; the labels stay in `labels`. */
+static store_code_t read_with_labels (const row_reader_t *reader, sqlite3_stmt *row,
+                                      record_t *record, labels_t *labels, store_error_t *error)
+{
+    read_columns (row, record);
+    store_code_t code = read_labels (reader, row, labels, error);
+    record->labels = labels->list;
+    record->labels_count = labels->count;
+    return code;
+}
+
 store_code_t row_sum_with (const row_reader_t *reader, sqlite3_stmt *row, const uint8_t *rest,
                            size_t rest_bytes, uint64_t *out, store_error_t *error)
 {
     record_t record = {0};
     labels_t labels MEMORY_FILLED_BEFORE_READ;
-    read_columns (row, &record);
-    store_code_t code = read_labels (reader, row, &labels, error);
-    record.labels = labels.list;
-    record.labels_count = labels.count;
+    store_code_t code = read_with_labels (reader, row, &record, &labels, error);
     if (code == STORE_OK)
         *out = sum_of_row (row, &record, rest, rest_bytes);
     return code;
@@ -410,10 +418,7 @@ store_code_t row_read (const row_reader_t *reader, sqlite3_stmt *row, bool bodie
 {
     record_t record = {0};
     labels_t labels MEMORY_FILLED_BEFORE_READ;
-    read_columns (row, &record);
-    store_code_t code = read_labels (reader, row, &labels, error);
-    record.labels = labels.list;
-    record.labels_count = labels.count;
+    store_code_t code = read_with_labels (reader, row, &record, &labels, error);
     if (code == STORE_OK)
         code = check_row (row, &record, error);
     if (code == STORE_OK)
