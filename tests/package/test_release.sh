@@ -35,6 +35,6 @@ assert len(ids) == len(document["packages"]) + len(document["files"]) + 1
 for relationship in document["relationships"]:
     assert relationship["spdxElementId"] in ids
     assert relationship["relatedSpdxElement"] in ids
-assert len(document["files"]) == 3
+assert len(document["files"]) == 4
 END
 echo 'version and bill of materials are right'
