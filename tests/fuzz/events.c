@@ -58,7 +58,7 @@ static void make_lines (const uint8_t *data)
         .generation = number_of (data, 0) | 1,
         .pos = pos,
         .why = (event_anchor_why_t) (number_of (data, 2) % (EVENT_ANCHOR_ROLLBACK + 1)),
-        .at = (int64_t) (number_of (data, 2) % (uint64_t) TIMES_MAX),
+        .at = 1 + (int64_t) (number_of (data, 2) % (uint64_t) TIMES_MAX), /* 0 would be none */
         .before_generation = number_of (data, 3),
         .before_pos = number_of (data, 3) >> 2};
     event_line_anchor (&members, &anchor);
