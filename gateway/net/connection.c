@@ -142,7 +142,7 @@ static void send_response (connection_t *self, const response_t *response, bool 
     response_write (&out, response, (response_frame_t){.close = close, .head_only = head_only});
     if (out.failed || !charge (self, &self->output_charged, out.length) ||
         evbuffer_add (output_of (self), out.data, out.length) != 0)
-        connection_free (self); /* no answer can be given */
+        self->dying = true; /* no answer can be given */
     bytes_free (&out);
 }
 
@@ -152,8 +152,7 @@ static void throw_away (connection_t *self)
     const size_t length = evbuffer_get_length (input);
     evbuffer_drain (input, length);
     self->thrown_away += length;
-    if (self->thrown_away > LINGER_BYTES_MAX)
-        connection_free (self);
+    self->dying = self->thrown_away > LINGER_BYTES_MAX;
 }
 
 /* After the last answer: what still comes is thrown away for a moment, because a socket that is
@@ -167,6 +166,8 @@ static void linger (connection_t *self)
     shutdown (bufferevent_getfd (self->buffers), SHUT_WR);
     set_phase (self, PHASE_LINGERING);
     throw_away (self);
+    if (self->dying)
+        connection_free (self);
 }
 
 static void refuse (connection_t *self, int status, const char *reason)

@@ -228,7 +228,7 @@ static void remove_stale (const address_t *address)
 
 static void describe (char out[ADDRESS_SIZE], const char *text, struct evconnlistener *listener)
 {
-    address_t address;
+    address_t address = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t length = sizeof address;
     char ip[INET6_ADDRSTRLEN] = "";
     snprintf (out, ADDRESS_SIZE, "%s", text);

@@ -34,6 +34,7 @@ void queue_show (exchange_t *exchange);
 void stats_show (exchange_t *exchange);
 
 void metrics_show (exchange_t *exchange);
+void openapi_show (exchange_t *exchange);
 void health_show (exchange_t *exchange);
 void ready_show (exchange_t *exchange);
 void problem_show (exchange_t *exchange);

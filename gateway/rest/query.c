@@ -73,13 +73,13 @@ static bool add_status (exchange_t *exchange, query_filter_t *self, const char *
 static bool add_label (exchange_t *exchange, query_filter_t *self, const char *text)
 {
     const char *colon = strchr (text, ':');
-    char *room = self->texts[self->filter.labels_count];
     if (colon == NULL || strlen (text) >= QUERY_LABEL_SIZE ||
         self->filter.labels_count == QUERY_LABELS_MAX) {
         answer_invalid (exchange, "label", "label is NAME:VALUE, at most %d times",
                         QUERY_LABELS_MAX);
         return false;
     }
+    char *room = self->texts[self->filter.labels_count];
     strcpy (room, text);
     room[colon - text] = '\0';
     self->labels[self->filter.labels_count++] = (tmq_label_t){room, room + (colon - text) + 1};

@@ -33,6 +33,7 @@ static const route_t routes[] = {
     {HTTP_METHOD_GET, "/v1/stats", ACCESS_OVERVIEW, BODY_NONE, stats_show},
     {HTTP_METHOD_GET, "/problems/{type}", ACCESS_PUBLIC, BODY_NONE, problem_show},
     {HTTP_METHOD_GET, "/metrics", ACCESS_SCRAPE, BODY_NONE, metrics_show},
+    {HTTP_METHOD_GET, "/openapi.json", ACCESS_PUBLIC, BODY_NONE, openapi_show},
     {HTTP_METHOD_GET, "/healthz", ACCESS_PUBLIC, BODY_NONE, health_show},
     {HTTP_METHOD_GET, "/readyz", ACCESS_PUBLIC, BODY_NONE, ready_show},
 };

@@ -325,6 +325,33 @@ def try_questions(gateway, broker):
     worker.wait()
 
 
+def try_description(gateway, task_id):
+    """What is described is what there is, and looks as it is described."""
+    answer = gateway.get("/openapi.json", token=None)
+    described = {(method.upper(), path) for path, methods in answer.json["paths"].items()
+                 for method in methods}
+    there = {tuple(line.split()[:2]) for line in gateway.run("--routes").stdout.splitlines()}
+    check("described and there", sorted(described ^ there), [])
+    schemas = answer.json["components"]["schemas"]
+    submission = schemas["Submission"]["properties"]
+    for name, target in (("Task", f"/v1/tasks/{task_id}"), ("Queue", "/v1/queues/q"),
+                         ("Why", f"/v1/tasks/{task_id}/why"),
+                         ("Problem", "/v1/tasks/x")):
+        shown, wanted = set(gateway.get(target).json), schemas[name]
+        assert set(wanted["required"]) <= shown <= set(wanted["properties"]), (name, shown)
+    example = answer.json["paths"]["/v1/tasks"]["post"]["requestBody"]["content"]["application/json"]
+    receipt = gateway.post("/v1/tasks", example["example"])
+    check("receipt", (receipt.status, sorted(receipt.json)),
+          (201, sorted(schemas["Receipt"]["required"])))
+    for name, value in (("session", "s"), ("method", "m"), ("content_type", "a/b"), ("priority", 0),
+                        ("ttl_ms", 0), ("max_attempts", 1), ("backoff_ms", 1), ("lease_ms", 1000),
+                        ("poll_interval_ms", 1), ("delay_ms", 0), ("max_runtime_ms", 1),
+                        ("fair_key", "k"), ("labels", {}), ("meta", {}), ("data", 1)):
+        submission.pop(name)
+        submit(gateway, {"queue": "described", name: value})
+    check("every member was tried", list(submission), ["queue"])
+
+
 def try_metrics(gateway):
     answer = gateway.get("/metrics")
     check("metrics", (answer.status, answer.fields["content-type"]),
@@ -356,6 +383,7 @@ def part_rest():
         try_again(gateway, broker)
         try_questions(gateway, broker)
         try_metrics(gateway)
+        try_description(gateway, task_id)
         traced = submit(gateway, {"queue": "t"},
                         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
                         tracestate="a=b")
