@@ -104,6 +104,7 @@ round=0
 while [ "$round" -lt "$kills" ]; do
     round=$((round + 1))
     # Each submit has a file of its own: the one that outlives its loop is cut off in a line, too.
+    # shellcheck disable=SC2016 # for the shell of the work
     spawn work env TASKMQ_TIMEOUT=5s ROUND="$round" sh -c '
         i=0
         while taskctl submit --batch keep.lines >"written.$ROUND.$i"; do i=$((i + 1)); done'
