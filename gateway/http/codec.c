@@ -188,7 +188,7 @@ static bool head_ends (const codec_t *self)
 static codec_event_t guard_request_line (codec_t *self)
 {
     char *line = self->head;
-    const size_t length = (size_t) (strchr (line, '\r') - line);
+    const size_t length = self->line_length - 2; /* without CR and LF */
     char *space = memchr (line, ' ', length);
     if (space == NULL)
         return refuse (self, 400, "the request line is METHOD TARGET HTTP/1.1");

@@ -188,9 +188,12 @@ static bool put_meta (spec_t *self, const json_t *value, slice_t text)
     if (text.length > TMQ_META_BYTES_MAX)
         return wrong (self, "meta", "meta has %zu bytes, the limit is %d", text.length,
                       TMQ_META_BYTES_MAX);
-    self->meta = strndup (text.text, text.length);
+    self->meta = calloc (1, text.length + 1);
+    if (self->meta == NULL)
+        return wrong (self, "meta", "memory is exhausted");
+    memcpy (self->meta, text.text, text.length);
     self->submit.meta = self->meta;
-    return self->meta != NULL || wrong (self, "meta", "memory is exhausted");
+    return true;
 }
 
 static bool put_plain (spec_t *self, const char *key, const json_t *value)
