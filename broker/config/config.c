@@ -452,6 +452,28 @@ size_t config_retentions (const config_t *self, retention_of_t out[RETENTIONS_MA
     return value->items_count;
 }
 
+/* What is set stands behind it, with where. */
+static bool retention_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
+{
+    static const config_key_t keys[] = {CONFIG_RETENTION_MAX_AGE, CONFIG_RETENTION_MAX_COUNT,
+                                        CONFIG_RETENTION_MAX_BYTES, CONFIG_RETENTION_KEEP_FAILED,
+                                        CONFIG_RETENTION_MIN_KEEP};
+    char where[CONFIG_ERROR_SIZE / 2] = "";
+    char origin[CONFIG_ORIGIN_SIZE];
+    size_t used = 0;
+    retention_t rule = config_retention (self);
+    const char *contradiction = retention_contradiction (&rule);
+    for (size_t i = 0; contradiction != NULL && i < sizeof (keys) / sizeof (keys[0]); i++) {
+        if (self->numbers[keys[i]] == 0 || used >= sizeof (where))
+            continue;
+        int more = snprintf (where + used, sizeof (where) - used, "%s%s (%s)", used > 0 ? ", " : "",
+                             config_rules[keys[i]].key,
+                             config_format_origin (origin, self->values[keys[i]].origin));
+        used += more > 0 ? (size_t) more : 0;
+    }
+    return contradiction == NULL || config_fail (error, "%s: %s", where, contradiction);
+}
+
 bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
 {
     static const config_key_t pairs[][2] = {
@@ -469,9 +491,7 @@ bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
                                 config_rules[hard].key,
                                 config_format_origin (high, self->values[hard].origin));
     }
-    retention_t rule = config_retention (self);
-    const char *contradiction = retention_contradiction (&rule);
-    return contradiction == NULL || config_fail (error, "retention: %s", contradiction);
+    return retention_is_consistent (self, error);
 }
 
 /* Showing. */

@@ -26,7 +26,8 @@ enum {
     TURNS_PAGE = 50,
     COMMIT_BYTES = 1024 * 1024, /* of texts in a transaction; a task more is possible */
     LOOK_MS = 1000,             /* between two looks while nobody asks */
-    RETRY_MS = 1000             /* after a failure */
+    RETRY_MS = 1000,            /* after a failure */
+    WHY_SIZE = 176              /* of a text that fits into an answer, with what mends it */
 };
 
 /* When it has lagged for a minute, events are soon forgotten that it has not seen. */
@@ -64,7 +65,7 @@ struct indexer {
     search_place_t shown;
     bool broken;
     bool failing;
-    char why[128];
+    char why[WHY_SIZE];
 };
 
 /* Until something changes, or the time. The lock is held. */
@@ -89,7 +90,7 @@ static void tell_failure (indexer_t *self, const store_error_t *error)
     bool news = damage ? !self->broken : !self->failing;
     self->broken = self->broken || damage;
     self->failing = true;
-    snprintf (self->why, sizeof (self->why), "%.120s", error->text);
+    snprintf (self->why, sizeof (self->why), "%.*s", WHY_SIZE - 1, error->text);
     pthread_cond_broadcast (&self->changed);
     pthread_mutex_unlock (&self->lock);
     if (news && damage)
@@ -582,7 +583,7 @@ void indexer_wait (indexer_t *self, int64_t until_ms, search_t *out)
     out->building = self->shown.building || self->rebuild;
     out->indexed_pos = self->shown.pos;
     out->built = self->shown.built;
-    snprintf (out->stalled, sizeof (out->stalled), "%s", self->failing ? self->why : "");
+    snprintf (out->stalled, sizeof (out->stalled), "%.127s", self->failing ? self->why : "");
     pthread_mutex_unlock (&self->lock);
 }
 
@@ -594,8 +595,8 @@ bool indexer_read_begin (indexer_t *self, uint64_t *epoch, store_error_t *error)
     *epoch = self->epoch;
     if (self->broken)
         store_fail (error, STORE_ERROR_DAMAGED,
-                    "the index of texts cannot be used (%s): an operator makes a new one with "
-                    "'taskctl search reindex'",
+                    "the index of texts cannot be used; for operators 'taskctl search reindex' "
+                    "makes a new one: %s",
                     self->why);
     else if (!usable)
         store_fail (error, STORE_ERROR_BUSY, "the index of texts is not open yet");

@@ -63,7 +63,7 @@ out_lines 5
 # The rule of the namespaces is the configuration's, and a reload takes it.
 printf 'retention\n    max_count = 3\n    min_keep = 5\n' >conf
 run 2 taskctl reload
-err_has 'retention: max_count is less than min_keep'
+err_has 'retention/max_count \(conf:2\), retention/min_keep \(conf:3\): max_count is less than min_keep'
 printf 'retention\n    max_count = 1\n' >conf
 run 0 taskctl reload
 run 0 taskctl cleanup --dry-run

@@ -37,7 +37,7 @@ import json, sys
 lines = [json.loads (line) for line in open (".taskmq/tasks.jsonl")]
 one = next (line for line in lines if line["task_id"] == sys.argv[1])
 assert one["redacted"] is True
-assert one["payload"] == {"url": "postgres[redacted:url]db", "note": "[redacted:ticket]",
+assert one["payload"] == {"url": "postgres://[redacted:url]@db", "note": "[redacted:ticket]",
                           "card": 4111111111111111}, one["payload"]
 other = next (line for line in lines if line["task_id"] == sys.argv[2])
 assert "redacted" not in other

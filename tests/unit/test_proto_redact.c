@@ -262,7 +262,7 @@ static void test_common_forms (void **state)
         {"the bearer of this letter", NULL},
         {"Authorization: Basic dXNlcjpwYXNz", "[redacted:basic]"},
         {"basic authorization", NULL},
-        {"postgres://joe:s3cret@db/x", "postgres[redacted:url]db/x"},
+        {"postgres://joe:s3cret@db/x", "postgres://[redacted:url]@db/x"},
         {"https://example.org:8080/x@y", NULL},
         {"https://joe@example.org/", NULL},
         {"at 10:30 mail joe@example.org", NULL},
