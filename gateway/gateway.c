@@ -48,7 +48,7 @@ static bool make_first_token (gateway_t *self)
     tokens_t *tokens = &self->service.tokens;
     if (!tokens_add (tokens, token, "local", "operator", "default", 0, error))
         return fail ("GATEWAY-TOKENS", "the first token could not be made", error);
-    strcat (token, "\n");
+    memcpy (token + strlen (token), "\n", sizeof "\n");
     if (!tokens_write (tokens, config->tokens, error) ||
         secret_file_write (config->token, token, strlen (token), true, error) != 0)
         return fail ("GATEWAY-TOKENS", "the first token could not be written", error);

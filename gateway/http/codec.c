@@ -378,7 +378,7 @@ static codec_event_t judge_head (codec_t *self)
     request->keep_alive = !request->minor_0;
     for (size_t i = 0; i < request->fields_count; i++)
         if (strcmp (request->fields[i].name, "connection") == 0 &&
-            list_has (request->fields[i].value, "close"))
+            request->fields[i].value != NULL && list_has (request->fields[i].value, "close"))
             request->keep_alive = false;
     self->place = PLACE_ACCEPT;
     return CODEC_HEAD;

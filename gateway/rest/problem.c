@@ -4,6 +4,7 @@
 
 #include "rest/problem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "json.h"
@@ -89,12 +90,12 @@ static void write_errors (json_writer_t *writer, const problem_t *problem)
 
 void problem_write (response_t *out, const problem_t *problem, const char *id)
 {
-    char type[80] = "/problems/";
+    char type[80];
     json_writer_t writer = {&out->body, false};
     const bool retriable = is_retriable (problem);
     const uint32_t wait_ms = problem->retry_after_ms > 0 ? problem->retry_after_ms : 1000;
     out->status = kinds[problem->kind].status;
-    strcat (type, kinds[problem->kind].name);
+    snprintf (type, sizeof type, "/problems/%s", kinds[problem->kind].name);
     json_write_object_begin (&writer);
     write_text (&writer, "type", type);
     write_text (&writer, "title", kinds[problem->kind].title);

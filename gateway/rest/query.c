@@ -80,7 +80,7 @@ static bool add_label (exchange_t *exchange, query_filter_t *self, const char *t
         return false;
     }
     char *room = self->texts[self->filter.labels_count];
-    strcpy (room, text);
+    memcpy (room, text, strlen (text) + 1);
     room[colon - text] = '\0';
     self->labels[self->filter.labels_count++] = (tmq_label_t){room, room + (colon - text) + 1};
     return true;

@@ -65,6 +65,10 @@ static void submitted (void *context, tmq_completion_t *completion)
     if (!came_well (exchange, completion,
                     completion->code == TMQ_UNKNOWN && receipt != NULL ? &receipt->id : NULL))
         return;
+    if (receipt == NULL) {
+        answer_code (exchange, TMQ_INTERNAL, NULL, NULL);
+        return;
+    }
     json_writer_t writer = answer_json (&response);
     response.status = receipt->existing ? 200 : 201;
     tmq_id_format (&receipt->id, location + strlen (location));
