@@ -84,64 +84,15 @@ void response_write (bytes_t *out, const response_t *self, response_frame_t fram
               http_status_text (self->status));
     bytes_append_text (out, line);
     bytes_append (out, self->fields.data, self->fields.length);
-    if (frame.stream)
-        bytes_append_text (out, "Transfer-Encoding: chunked\r\n");
-    else if (!bodiless)
+    if (!bodiless) {
         snprintf (line, sizeof line, "Content-Length: %zu\r\n", self->body.length);
-    if (!frame.stream && !bodiless)
         bytes_append_text (out, line);
+    }
     if (frame.close)
         bytes_append_text (out, "Connection: close\r\n");
     bytes_append_text (out, "\r\n");
-    if (!frame.stream && !bodiless && !frame.head_only)
+    if (!bodiless && !frame.head_only)
         bytes_append (out, self->body.data, self->body.length);
     if (self->fields.failed || self->body.failed)
         out->failed = true;
-}
-
-void response_chunk (bytes_t *out, const void *data, size_t length)
-{
-    char line[24];
-    if (length == 0)
-        return;
-    snprintf (line, sizeof line, "%zx\r\n", length);
-    bytes_append_text (out, line);
-    bytes_append (out, data, length);
-    bytes_append_text (out, "\r\n");
-}
-
-void response_last_chunk (bytes_t *out)
-{
-    bytes_append_text (out, "0\r\n\r\n");
-}
-
-static void sse_line (bytes_t *out, const char *name, const void *data, size_t length)
-{
-    bytes_append_text (out, name);
-    bytes_append (out, data, length);
-    bytes_append_byte (out, '\n');
-}
-
-void sse_event (bytes_t *out, const char *id, const char *kind, const void *data, size_t length)
-{
-    if (id != NULL)
-        sse_line (out, "id: ", id, strlen (id));
-    if (kind != NULL)
-        sse_line (out, "event: ", kind, strlen (kind));
-    sse_line (out, "data: ", data, length);
-    bytes_append_byte (out, '\n');
-}
-
-void sse_comment (bytes_t *out, const char *text)
-{
-    sse_line (out, ": ", text, strlen (text));
-    bytes_append_byte (out, '\n');
-}
-
-void sse_retry (bytes_t *out, uint32_t ms)
-{
-    char text[16];
-    snprintf (text, sizeof text, "%" PRIu32, ms);
-    sse_line (out, "retry: ", text, strlen (text));
-    bytes_append_byte (out, '\n');
 }

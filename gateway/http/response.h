@@ -33,20 +33,8 @@ void response_number (response_t *self, const char *name, uint64_t value);
 typedef struct response_frame {
     bool close;     /* no request follows on this connection */
     bool head_only; /* the request was HEAD: the length is told, the body is not */
-    bool stream;    /* the body has no known length: chunks */
 } response_frame_t;
 
-/* The whole response, or of a stream its head. */
 void response_write (bytes_t *out, const response_t *self, response_frame_t frame);
-
-/* A chunk of a stream. Nothing for length 0, which would end it. */
-void response_chunk (bytes_t *out, const void *data, size_t length);
-void response_last_chunk (bytes_t *out);
-
-/* A server-sent event. id and kind may be NULL; data is one line. */
-void sse_event (bytes_t *out, const char *id, const char *kind, const void *data, size_t length);
-/* A line that clients do not show to anybody. */
-void sse_comment (bytes_t *out, const char *text);
-void sse_retry (bytes_t *out, uint32_t ms);
 
 #endif
