@@ -31,6 +31,8 @@ static const option_spec_t global_options[] = {
      "your secret key (TASKMQ_KEY_FILE, or TASKMQ_KEY for the key itself)"},
     {OPT_NAMESPACE, "namespace", 'n', KIND_NAME, 0, 0, "NAME",
      "default: default (TASKMQ_NAMESPACE)"},
+    {OPT_ON_BEHALF, "on-behalf", 0, KIND_NAME, 0, 0, "NAME",
+     "act for this owner as a gateway does: with his tasks alone"},
     {OPT_OUTPUT, "output", 'o', KIND_FORMAT, 0, 0, "FORMAT",
      "table, wide, json, jsonl or id (TASKMQ_OUTPUT)"},
     {OPT_TIMEOUT, "timeout", 0, KIND_DURATION, 1, WAIT_MAX, "DURATION",
@@ -192,6 +194,10 @@ static const option_spec_t result_options[] = {
      0,         0,                                                                                 \
      "TIME",    "created then or later: 2026-11-21, '2026-11-21 05:00', yesterday, 90m (ago)"},    \
         {OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "created before"},                        \
+        {OPT_OWNER, "owner",                                                                       \
+         0,         KIND_TEXT,                                                                     \
+         0,         TMQ_OWNER_BYTES_MAX,                                                           \
+         "OWNER",   "of this owner; several are OR"},                                              \
     {                                                                                              \
         OPT_PARENT, "parent", 0, KIND_TEXT, 0, 36, "ID", "parts of this task; several are OR"      \
     }

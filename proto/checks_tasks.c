@@ -300,8 +300,25 @@ static bool check_marks (check_t *check, const char *field, char *const *texts, 
     return true;
 }
 
+static bool check_owners (check_t *check, const Taskmq__Request *request,
+                          const Taskmq__Filter *filter)
+{
+    if (filter->n_owners > 0 && request->owner[0] != '\0')
+        return check_refuse (check, TMQ_INVALID, "owners: not in a request for one owner");
+    if (!check_count (check, "owners", filter->n_owners, 0, TMQ_FILTER_VALUES_MAX))
+        return false;
+    for (size_t i = 0; i < filter->n_owners; i++) {
+        if (filter->owners[i][0] == '\0')
+            return check_refuse (check, TMQ_INVALID, "owners: must not be empty");
+        if (!check_text (check, "owners", filter->owners[i], TMQ_OWNER_BYTES_MAX))
+            return false;
+    }
+    return true;
+}
+
 /* A filter of list and count: what is stored cannot be asked for by id. */
-static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
+static bool check_stored_filter (check_t *check, const Taskmq__Request *request,
+                                 const Taskmq__Filter *filter)
 {
     if (filter == NULL)
         return true;
@@ -314,6 +331,7 @@ static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
     if (!check_labels (check, filter->labels, filter->n_labels) ||
         !check_count (check, "parents", filter->n_parents, 0, TMQ_FILTER_VALUES_MAX) ||
         !check_ids (check, "parents", filter->parents, filter->n_parents) ||
+        !check_owners (check, request, filter) ||
         !check_marks (check, "agents", filter->agents, filter->n_agents,
                       TMQ_TURN_AGENT_BYTES_MAX) ||
         !check_marks (check, "files", filter->files, filter->n_files, TMQ_TURN_PATH_BYTES_MAX))
@@ -327,7 +345,7 @@ static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
 bool check_list (check_t *check, const Taskmq__Request *request)
 {
     return check_range (check, "limit", request->list->limit, 0, TMQ_LIST_LIMIT_MAX) &&
-           check_stored_filter (check, request->list->filter);
+           check_stored_filter (check, request, request->list->filter);
 }
 
 bool check_search (check_t *check, const Taskmq__Request *request)
@@ -340,12 +358,12 @@ bool check_search (check_t *check, const Taskmq__Request *request)
                              "count: takes no cursor, no limit, and nothing ranked");
     return check_text (check, "text", search->text, TMQ_SEARCH_BYTES_MAX) &&
            check_range (check, "limit", search->limit, 0, TMQ_LIST_LIMIT_MAX) &&
-           check_stored_filter (check, search->filter);
+           check_stored_filter (check, request, search->filter);
 }
 
 bool check_filter_of_count (check_t *check, const Taskmq__Request *request)
 {
-    return check_stored_filter (check, request->count->filter);
+    return check_stored_filter (check, request, request->count->filter);
 }
 
 bool check_task_events (check_t *check, const Taskmq__Request *request)

@@ -47,6 +47,8 @@ static bool check_live_filter (check_t *check, const Taskmq__Filter *filter)
         return check_refuse (check, TMQ_UNSUPPORTED, "parents: not in a subscription");
     if (filter->n_agents + filter->n_files > 0)
         return check_refuse (check, TMQ_UNSUPPORTED, "agents, files: not in a subscription");
+    if (filter->n_owners > 0)
+        return check_refuse (check, TMQ_UNSUPPORTED, "owners: not in a subscription");
     return check_subjects (check, filter) &&
            check_count (check, "task_ids", filter->n_task_ids, 0, TMQ_FILTER_VALUES_MAX) &&
            check_ids (check, "task_ids", filter->task_ids, filter->n_task_ids) &&

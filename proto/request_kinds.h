@@ -17,7 +17,8 @@ typedef enum request_flag {
     REQUEST_NEEDS_ID = 2, /* what it stores must be done once: it carries a request id (A45) */
     REQUEST_LARGE = 4,    /* its reply may exceed 4 KiB */
     REQUEST_QUIET = 8,    /* answered only when it is refused */
-    REQUEST_READS = 16    /* only its answer counts: nothing for a peer that is gone */
+    REQUEST_READS = 16,   /* only its answer counts: nothing for a peer that is gone */
+    REQUEST_OWNED = 32    /* it may be made for an owner that it names */
 } request_flag_t;
 
 /* X (OP, name, flags): TASKMQ__REQUEST__OP_<OP> is its number, name its member in Request.op. */
@@ -25,33 +26,33 @@ typedef enum request_flag {
     X (HELLO, hello, 0)                                                                            \
     X (GOODBYE, goodbye, 0)                                                                        \
     X (HEARTBEAT, heartbeat, 0)                                                                    \
-    X (SUBMIT, submit, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
+    X (SUBMIT, submit, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_OWNED)                         \
     X (IMPORT, import, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
-    X (GET, get, REQUEST_LARGE | REQUEST_READS)                                                    \
-    X (RESOLVE, resolve, REQUEST_READS)                                                            \
-    X (LIST, list, REQUEST_LARGE | REQUEST_READS)                                                  \
-    X (SEARCH, search, REQUEST_LARGE | REQUEST_READS)                                              \
+    X (GET, get, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                                    \
+    X (RESOLVE, resolve, REQUEST_READS | REQUEST_OWNED)                                            \
+    X (LIST, list, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                                  \
+    X (SEARCH, search, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                              \
     X (REINDEX, reindex, 0)                                                                        \
-    X (COUNT, count, REQUEST_READS)                                                                \
-    X (TASK_EVENTS, task_events, REQUEST_LARGE | REQUEST_READS)                                    \
-    X (RESULT, result, REQUEST_LARGE | REQUEST_READS)                                              \
-    X (PAYLOAD, payload, REQUEST_LARGE | REQUEST_READS)                                            \
-    X (CANCEL, cancel, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
-    X (RETRY, retry, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
-    X (RESUME, resume, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \
-    X (SET, set, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                               \
+    X (COUNT, count, REQUEST_READS | REQUEST_OWNED)                                                \
+    X (TASK_EVENTS, task_events, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                    \
+    X (RESULT, result, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                              \
+    X (PAYLOAD, payload, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                            \
+    X (CANCEL, cancel, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_OWNED)                         \
+    X (RETRY, retry, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE | REQUEST_OWNED)           \
+    X (RESUME, resume, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE | REQUEST_OWNED)         \
+    X (SET, set, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE | REQUEST_OWNED)               \
     X (PURGE, purge, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
     X (CLEANUP, cleanup, REQUEST_LARGE)                                                            \
     X (ADOPT, adopt, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
-    X (ATTEMPTS, attempts, REQUEST_LARGE | REQUEST_READS)                                          \
-    X (TURNS, turns, REQUEST_LARGE | REQUEST_READS)                                                \
-    X (WAIT, wait, REQUEST_READS)                                                                  \
+    X (ATTEMPTS, attempts, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                          \
+    X (TURNS, turns, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                                \
+    X (WAIT, wait, REQUEST_READS | REQUEST_OWNED)                                                  \
     X (STATS, stats, REQUEST_LARGE | REQUEST_READS)                                                \
-    X (WHY, why, REQUEST_LARGE | REQUEST_READS)                                                    \
-    X (ANSWER, answer, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \
-    X (INBOX, inbox, REQUEST_LARGE | REQUEST_READS)                                                \
-    X (READ_LOG, read_log, REQUEST_LARGE | REQUEST_READS)                                          \
-    X (SUBSCRIBE, subscribe, REQUEST_READS)                                                        \
+    X (WHY, why, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                                    \
+    X (ANSWER, answer, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE | REQUEST_OWNED)         \
+    X (INBOX, inbox, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                                \
+    X (READ_LOG, read_log, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                          \
+    X (SUBSCRIBE, subscribe, REQUEST_READS | REQUEST_OWNED)                                        \
     X (CREDIT, credit, REQUEST_QUIET)                                                              \
     X (UNSUBSCRIBE, unsubscribe, 0)                                                                \
     X (REGISTER, register, REQUEST_CHANGES)                                                        \
@@ -110,9 +111,9 @@ typedef enum request_flag {
     X (ITEM_PUT, item_put, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
     X (ITEM_READ, item_read, REQUEST_LARGE | REQUEST_READS)                                        \
     X (ITEM_ACK, item_ack, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
-    X (BLOB_BEGIN, blob_begin, 0)                                                                  \
-    X (BLOB_CHUNK, blob_chunk, 0)                                                                  \
-    X (BLOB_READ, blob_read, REQUEST_LARGE | REQUEST_READS)
+    X (BLOB_BEGIN, blob_begin, REQUEST_OWNED)                                                      \
+    X (BLOB_CHUNK, blob_chunk, REQUEST_OWNED)                                                      \
+    X (BLOB_READ, blob_read, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

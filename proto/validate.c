@@ -203,12 +203,23 @@ static bool check_request_id (check_t *check, const Taskmq__Request *request,
     return check_16_bytes (check, "request_id", &request->request_id);
 }
 
+/* A name, and short enough to stand behind that of whoever acts for him. */
+static bool check_owner (check_t *check, const char *owner, const request_kind_t *kind)
+{
+    if (*owner == '\0')
+        return true;
+    if ((kind->flags & REQUEST_OWNED) == 0)
+        return check_refuse (check, TMQ_INVALID, "owner: %s is not made for others", kind->name);
+    return check_name (check, "owner", owner) &&
+           check_text (check, "owner", owner, TMQ_BEHALF_BYTES_MAX);
+}
+
 static bool check_request (check_t *check, const Taskmq__Request *request, bool alone)
 {
     const request_kind_t *kind = request_kind (request);
     if (kind == NULL)
         return check_refuse (check, TMQ_UNSUPPORTED, "the kind of the request is not known");
-    if (!check_request_id (check, request, kind))
+    if (!check_request_id (check, request, kind) || !check_owner (check, request->owner, kind))
         return false;
     bool by_item = request->op_case == TASKMQ__REQUEST__OP_SUBMIT;
     if (check->flaws != NULL && !by_item)

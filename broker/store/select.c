@@ -27,7 +27,7 @@ bool select_wants_status (const filter_t *filter, tmq_status_t status)
     return false;
 }
 
-static bool contains (const char *const *names, size_t count, const char *name)
+bool select_contains (const char *const *names, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp (names[i], name) == 0)
@@ -59,8 +59,9 @@ static bool is_part (const filter_t *filter, const record_t *record)
 bool select_matches (const filter_t *filter, const record_t *record)
 {
     return strcmp (filter->ns, record->ns) == 0 && select_wants_status (filter, record->status) &&
-           contains (filter->queues, filter->queues_count, record->queue) &&
-           contains (filter->sessions, filter->sessions_count, record->session) &&
+           select_contains (filter->queues, filter->queues_count, record->queue) &&
+           select_contains (filter->sessions, filter->sessions_count, record->session) &&
+           select_contains (filter->owners, filter->owners_count, record->owner) &&
            has_labels (filter, record) && is_part (filter, record) &&
            (filter->created_since == 0 || record->created_at >= filter->created_since) &&
            (filter->created_until == 0 || record->created_at < filter->created_until) &&

@@ -11,6 +11,8 @@
 /* Live tasks are those that the engine holds in memory (A31). */
 bool select_is_live (const record_t *record);
 bool select_wants_status (const filter_t *filter, tmq_status_t status);
+/* It is one of the names, or there are none. */
+bool select_contains (const char *const *names, size_t count, const char *name);
 /* All conditions of the filter, the namespace included. */
 bool select_matches (const filter_t *filter, const record_t *record);
 /* Counts a match of a RESOLVE: 0, 1, or 2 for several. False when more matches change nothing. */

@@ -28,6 +28,7 @@ typedef struct app {
     const char *profile;        /* NULL: none was named */
     char *ns_told;              /* what ns points at behind app_connect */
     tmq_client_t *client;       /* NULL until app_connect */
+    tmq_client_t *connection;   /* … what it stands on with --on-behalf; NULL: itself */
     struct status_line *status; /* NULL: there is none; see screen/status.h */
     char *key_file;             /* of the connection; NULL: none */
     char *endpoint;      /* where the broker was found, URIs with spaces between; as client */

@@ -23,6 +23,7 @@ typedef enum option_id {
     /* global */
     OPT_ENDPOINT,
     OPT_NAMESPACE,
+    OPT_ON_BEHALF,
     OPT_OUTPUT,
     OPT_TIMEOUT,
     OPT_COLOR,
@@ -55,6 +56,7 @@ typedef enum option_id {
     OPT_INTERVAL,
     OPT_WORKER_NAME,
     OPT_AGENT,
+    OPT_OWNER,
     OPT_ALL,
     OPT_BACKOFF,
     OPT_BATCH,

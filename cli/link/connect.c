@@ -80,7 +80,13 @@ static int start_client (app_t *app, const char *const *uris, size_t count, uint
         nanosleep (&(struct timespec){0, LOOK_AGAIN_MS * 1000000L}, NULL);
         code = tmq_client_new (&app->client, &options, error);
     }
-    return code == TMQ_OK ? tmq_client_connect (app->client, app->timeout_ms, error) : code;
+    if (code == TMQ_OK)
+        code = tmq_client_connect (app->client, app->timeout_ms, error);
+    const char *owner = args_text (&app->args, OPT_ON_BEHALF);
+    if (code != TMQ_OK || owner == NULL)
+        return code;
+    app->connection = app->client;
+    return tmq_client_on_behalf (&app->client, app->connection, owner, error);
 }
 
 /* A code of taskmq_types.h. */
@@ -140,7 +146,10 @@ int app_connect_patiently (app_t *app)
 
 void app_disconnect (app_t *app)
 {
-    tmq_client_free (&app->client);
+    if (app->client != app->connection)
+        tmq_client_free (&app->client);
+    app->client = NULL;
+    tmq_client_free (&app->connection);
     free (app->endpoint);
     free (app->key_file);
     free (app->ns_told);

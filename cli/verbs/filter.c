@@ -48,11 +48,22 @@ static int add_mark (const app_t *app, const option_value_t *value, const char *
     return 0;
 }
 
+static int add_owner (task_filter_t *out, const app_t *app, const char *owner)
+{
+    if (*owner == '\0')
+        return usage_error (app, NULL, "--owner must not be empty");
+    if (out->filter.owners_count == TMQ_FILTER_VALUES_MAX)
+        return too_many (app, "owner");
+    out->owners[out->filter.owners_count++] = owner;
+    return 0;
+}
+
 static int add_condition (task_filter_t *out, const app_t *app, const option_value_t *value)
 {
     switch (value->spec->id) {
     case OPT_LABEL: return add_label (out, app, value->text);
     case OPT_PARENT: return add_parent (out, app, value->text);
+    case OPT_OWNER: return add_owner (out, app, value->text);
     case OPT_AGENT: return add_mark (app, value, out->agents, &out->filter.agents_count);
     case OPT_TOUCHED: return add_mark (app, value, out->files, &out->filter.files_count);
     default: return 0;
@@ -61,9 +72,9 @@ static int add_condition (task_filter_t *out, const app_t *app, const option_val
 
 bool filter_is_given (const app_t *app)
 {
-    static const option_id_t conditions[] = {OPT_QUEUE,  OPT_STATUS, OPT_SESSION,
-                                             OPT_LABEL,  OPT_SINCE,  OPT_UNTIL,
-                                             OPT_PARENT, OPT_AGENT,  OPT_TOUCHED};
+    static const option_id_t conditions[] = {OPT_QUEUE,   OPT_STATUS, OPT_SESSION, OPT_LABEL,
+                                             OPT_SINCE,   OPT_UNTIL,  OPT_PARENT,  OPT_AGENT,
+                                             OPT_TOUCHED, OPT_OWNER};
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
         if (args_has (&app->args, conditions[i]))
             return true;
@@ -84,6 +95,7 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
     filter->parents = out->parents;
     filter->agents = out->agents;
     filter->files = out->files;
+    filter->owners = out->owners;
     const bool by_operand = args->command->operand == OPERAND_QUEUE;
     const size_t operands = by_operand ? args->operands_count : 0;
     if (args_count (args, OPT_QUEUE) + operands > TMQ_FILTER_VALUES_MAX)

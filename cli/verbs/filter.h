@@ -16,6 +16,7 @@ typedef struct filter {
     tmq_status_t statuses[TMQ_FILTER_VALUES_MAX];
     const char *sessions[TMQ_FILTER_VALUES_MAX];
     tmq_id_t parents[TMQ_FILTER_VALUES_MAX];
+    const char *owners[TMQ_FILTER_VALUES_MAX];
     const char *agents[TMQ_LABELS_MAX];
     const char *files[TMQ_LABELS_MAX];
     labels_t labels;

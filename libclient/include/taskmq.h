@@ -273,6 +273,20 @@ typedef struct tmq_whoami {
  * TMQ_FORKED. */
 TMQ_API int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client);
 
+/* A client in place of `client`, for what a gateway does for somebody whom it knows and the broker
+ * does not. owner is a name of at most 63 characters that the gateway gives him. The broker's
+ * access file lets us (role gateway; operators, and everybody without such a file, may too).
+ * What is submitted with it belongs to IDENTITY/OWNER, IDENTITY being ours. With it that owner's
+ * tasks alone exist: to read, list, count, search, cancel, retry, set, answer, wait for and
+ * subscribe to. His dedup keys and quotas are his own, as if he were a client of the broker.
+ * It has the connection, the bounds, the completions and the subscriptions of `client`, and is no
+ * more than its name: to be freed (tmq_client_free) before `client`, whenever no call uses it. What
+ * was started with it goes on. Everything else (workers, queues, keys, ...) ends with TMQ_INVALID.
+ * Codes: TMQ_INVALID (no such name; client is such a one itself), TMQ_TOO_LARGE, TMQ_NO_MEMORY.
+ * Whether we may is the answer to what is asked with it (TMQ_DENIED). */
+TMQ_API int tmq_client_on_behalf (tmq_client_t **out, tmq_client_t *client, const char *owner,
+                                  tmq_error_t *error);
+
 /* The client's own counters since its start. */
 typedef struct tmq_client_counter_values {
     uint64_t connects;      /* welcomes received */
@@ -692,6 +706,9 @@ typedef struct tmq_filter {
     size_t agents_count;
     const char *const *files; /* AND: each was touched in a turn, the path as it was told; so too */
     size_t files_count;
+    const char *const *owners; /* OR: as tmq_task_t has them. Not for subscriptions, nor with
+                                  tmq_client_on_behalf. Owners IDENTITY/OWNER have an index */
+    size_t owners_count;
 } tmq_filter_t;
 
 /* The longest cursor of a list, without its NUL. */
@@ -863,6 +880,7 @@ typedef struct tmq_subscription_options {
     size_t subjects_count;
     const char *name_prefix; /* of other subjects: what their names begin with; NULL: any */
     bool logs;               /* also notices of how far the logs of its tasks are */
+    const char *owner; /* whose tasks, by a gateway: see tmq_client_on_behalf; NULL: our own */
 } tmq_subscription_options_t;
 /* Fills in the defaults. */
 TMQ_API void tmq_subscription_options_init (tmq_subscription_options_t *options, size_t size);

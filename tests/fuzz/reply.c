@@ -19,7 +19,7 @@ typedef struct client {
 
 static void start (client_t *self, int code, core_request_t *const *request)
 {
-    core_target_t target = {NULL, NULL};
+    core_target_t target = {NULL, NULL, NULL};
     HOLDS (code == TMQ_OK);
     core_start (self->core, *request, target, CORE_NEVER, self->now_ms, NULL);
 }
@@ -40,7 +40,8 @@ static void open_requests (client_t *self)
     start (self, core_request_events (&request, &id, 0, 0, NULL), &request);
     start (self, core_request_resolve (&request, "abcdef", NULL), &request);
     start (self, core_request_plain (&request, TMQ_OP_STATS, NULL), &request);
-    core_wait (self->core, &id, 1, (core_target_t){NULL, NULL}, CORE_NEVER, self->now_ms, NULL);
+    core_wait (self->core, &id, 1, (core_target_t){NULL, NULL, NULL}, CORE_NEVER, self->now_ms,
+               NULL);
 }
 
 static void open_streams (client_t *self)

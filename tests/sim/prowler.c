@@ -19,8 +19,8 @@ enum { SUBSCRIPTIONS_MAX = 3, SWAP_PER_MILLE = 250, OPEN_MAX = 30 };
 static const char *const NAMES[PROWLERS] = {"ann", "ben", "cid"};
 static const char *const QUEUES[] = {NULL, "red", "green"};
 
-static const char *const ROLES_OF[] = {"client", "reader", "observer", "worker"};
-enum { CLIENT, READER, OBSERVER, WORKER, ROLES_COUNT };
+static const char *const ROLES_OF[] = {"client", "reader", "observer", "worker", "gateway"};
+enum { CLIENT, READER, OBSERVER, WORKER, GATEWAY, ROLES_COUNT };
 
 const char *prowler_name (uint32_t number)
 {
@@ -250,6 +250,14 @@ void prowler_judge (world_t *world, const client_t *client, const output_t *outp
 
 /* Asking. */
 
+/* Also for others, with a right to or without: whom they name has no task, so nothing may be seen
+ * that the prowler's own rights do not show. */
+static void ask_for_somebody (client_t *client, Taskmq__Request *request)
+{
+    if (rng_below (&client->world->rng, 3) == 0)
+        request->owner = (char *) NAMES[rng_below (&client->world->rng, PROWLERS)];
+}
+
 static void subscribe_all (client_t *client)
 {
     for (uint64_t i = 1; i <= SUBSCRIPTIONS_MAX; i++) {
@@ -260,6 +268,7 @@ static void subscribe_all (client_t *client)
         subscribe.from_now = i == 2;
         request.op_case = TASKMQ__REQUEST__OP_SUBSCRIBE;
         request.subscribe = &subscribe;
+        ask_for_somebody (client, &request);
         client_tell (client, &request);
     }
 }
@@ -273,6 +282,7 @@ static void ask_for_task (client_t *client, const known_t *task)
     get.task_id = (ProtobufCBinaryData){sizeof task->id, (uint8_t *) task->id.bytes};
     request.op_case = OPS[rng_below (&client->world->rng, 3)];
     request.get = &get;
+    ask_for_somebody (client, &request);
     client_request (client, &request, NULL, 0)->context =
         (uint64_t) (task - client->world->tasks) + 1;
 }
@@ -286,6 +296,7 @@ static void ask_for_end (client_t *client, const known_t *task)
     wait.task_ids = &id;
     request.op_case = TASKMQ__REQUEST__OP_WAIT;
     request.wait = &wait;
+    ask_for_somebody (client, &request);
     client_tell (client, &request);
 }
 
@@ -296,6 +307,7 @@ static void ask_for_history (client_t *client, const known_t *task)
     events.task_id = (ProtobufCBinaryData){sizeof task->id, (uint8_t *) task->id.bytes};
     request.op_case = TASKMQ__REQUEST__OP_TASK_EVENTS;
     request.task_events = &events;
+    ask_for_somebody (client, &request);
     client_request (client, &request, NULL, 0)->context =
         (uint64_t) (task - client->world->tasks) + 1;
 }
@@ -306,6 +318,7 @@ static void ask_for_list (client_t *client)
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     request.op_case = TASKMQ__REQUEST__OP_LIST;
     request.list = &list;
+    ask_for_somebody (client, &request);
     client_tell (client, &request);
 }
 

@@ -123,7 +123,10 @@ static bool takes (const filter_t *filter, const record_t *row)
     for (size_t i = 0; i < filter->parents_count; i++)
         part = part || (row->extra != NULL && extra_parent (row->extra, &parent) &&
                         memcmp (&parent, &filter->parents[i], sizeof (parent)) == 0);
-    return queue && status && part && strcmp (filter->ns, row->ns) == 0 &&
+    bool owner = filter->owners_count == 0;
+    for (size_t i = 0; i < filter->owners_count; i++)
+        owner = owner || strcmp (filter->owners[i], row->owner) == 0;
+    return queue && status && part && owner && strcmp (filter->ns, row->ns) == 0 &&
            filter_sees (filter, row->queue, row->owner);
 }
 
@@ -726,6 +729,8 @@ uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
     verdicts_t verdicts = {{TMQ_OK, NULL}, &judged, 1, 0};
     rig_peer_t *from = &self->peers[peer];
     request->id = from->next_request++;
+    if (self->owner != NULL && peer == 0 && request->op_case != TASKMQ__REQUEST__OP_HELLO)
+        request->owner = (char *) self->owner;
     if (self->gathers) {
         gather (self, request, body_bytes);
         return request->id;

@@ -220,8 +220,8 @@ void rig_submit (rig_t *rig, uint32_t number, int64_t timeout_ms)
     submit.payload_bytes = 3;
     assert_int_equal (core_request_submit (&request, &submit, NULL, NULL), TMQ_OK);
     int64_t deadline_ms = timeout_ms == CORE_NEVER ? CORE_NEVER : rig->now_ms + timeout_ms;
-    assert_int_equal (core_start (rig->core, request, (core_target_t){NULL, NULL}, deadline_ms,
-                                  rig->now_ms, NULL),
+    assert_int_equal (core_start (rig->core, request, (core_target_t){NULL, NULL, NULL},
+                                  deadline_ms, rig->now_ms, NULL),
                       TMQ_OK);
 }
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 const role_case_t ROLE_CASES[ROLE_CASES_COUNT] = {
-    {"client", "client(default/q)"}, {"reader", "reader(default/q)"},
-    {"worker", "worker(default/q)"}, {"observer", "observer(default/q)"},
-    {"admin", "admin(default)"},     {"operator", "operator"},
+    {"client", "client(default/q)", NULL}, {"reader", "reader(default/q)", NULL},
+    {"worker", "worker(default/q)", NULL}, {"observer", "observer(default/q)", NULL},
+    {"admin", "admin(default)", NULL},     {"operator", "operator", NULL},
 };
 
 bool is_id (const ProtobufCBinaryData *bytes, unsigned n)
@@ -97,6 +97,7 @@ rig_t *stage_new (const role_case_t *role)
     rig_register (rig, ELSE, ELSES_WORKER, "q", 1);
     rig_settle (rig);
     rig_ask (rig, ELSE, rig_assignment (rig, ELSE, 0)->assignment, "theirs", "{\"secret\":1}");
+    rig->owner = role->owner;
     char *queues[] = {(char *) "q", (char *) "z"};
     for (unsigned first = DONE; first <= GONE; first += GONE - DONE) {
         submit (rig, ME, first + OWN, "q");
@@ -135,7 +136,7 @@ void take_role (rig_t *rig, const role_case_t *role)
     if (!same)
         rig_link (rig, ME, "default");
     bool works = strcmp (role->name, "worker") == 0 || strcmp (role->name, "admin") == 0 || same;
-    if (!works)
+    if (!works || role->owner != NULL)
         return;
     uint64_t registered = rig_register_with (rig, ME, MY_WORKER, "q", 1, lease_of (rig, HELD));
     rig_settle (rig);

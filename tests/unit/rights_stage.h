@@ -36,6 +36,7 @@ enum { MY_WORKER = 50, ELSES_WORKER, HELPER, FAR_HELPER };
 typedef struct role_case {
     const char *name;
     const char *grant;
+    const char *owner; /* for whom it asks; NULL: for itself */
 } role_case_t;
 enum { ROLE_CASES_COUNT = 6 };
 extern const role_case_t ROLE_CASES[ROLE_CASES_COUNT];

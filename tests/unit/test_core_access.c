@@ -244,7 +244,7 @@ static void test_mistakes_are_named (void **state)
         const char *says;
     } CASES[] = {
         {"a uid:1 wroker(x)", 1, "\"wroker\" is no role; did you mean worker?"},
-        {"a uid:1 king(x)", 1, "there are client, reader, worker, observer, admin, operator"},
+        {"a uid:1 king(x)", 1, "client, reader, worker, observer, gateway, admin, operator"},
         {"\n# x\na uid:1", 3, "what may it do"},
         {"a", 1, "who is it"},
         {"a/b uid:1 operator", 1, "\"a/b\" is no name"},

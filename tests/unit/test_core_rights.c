@@ -590,10 +590,11 @@ enum { PROBES_COUNT = sizeof (PROBES) / sizeof (PROBES[0]) };
 
 enum { TASKS_MAX = 8 };
 
+/* Who acts for others does it as a client, the first of the words. */
 static void expected_of (const probe_t *probe, const role_case_t *role, char out[TASKS_MAX + 1])
 {
     const char *word = probe->expected;
-    for (const role_case_t *before = ROLE_CASES; before < role; before++)
+    for (const role_case_t *before = ROLE_CASES; role->owner == NULL && before < role; before++)
         word = strchr (word, ' ') + 1;
     snprintf (out, TASKS_MAX + 1, "%.*s", (int) strcspn (word, " "), word);
 }
@@ -618,72 +619,140 @@ static void send_probe (rig_t *rig, const probe_t *probe, const role_case_t *rol
         sent[i] = probe->send (rig, probe->first + i);
 }
 
+static void holds (const role_case_t *role)
+{
+    rig_t *rig = stage_new (role);
+    sweep (rig);
+    rig_settle (rig);
+    take_role (rig, role);
+    for (size_t i = 0; i < PROBES_COUNT; i++) {
+        uint64_t sent[TASKS_MAX];
+        rig_use_request_id ((unsigned) i + 2);
+        send_probe (rig, &PROBES[i], role, sent);
+        rig_settle (rig);
+        judge (rig, &PROBES[i], role, sent);
+    }
+    rig_free (rig);
+}
+
 /* Each request in a message of its own. */
 static void the_matrix_holds (void **state)
 {
     (void) state;
-    for (const role_case_t *role = ROLE_CASES; role < ROLE_CASES + ROLE_CASES_COUNT; role++) {
-        rig_t *rig = stage_new (role);
-        sweep (rig);
-        rig_settle (rig);
-        take_role (rig, role);
-        for (size_t i = 0; i < PROBES_COUNT; i++) {
-            uint64_t sent[TASKS_MAX];
-            rig_use_request_id ((unsigned) i + 2);
-            send_probe (rig, &PROBES[i], role, sent);
-            rig_settle (rig);
-            judge (rig, &PROBES[i], role, sent);
-        }
-        rig_free (rig);
+    for (const role_case_t *role = ROLE_CASES; role < ROLE_CASES + ROLE_CASES_COUNT; role++)
+        holds (role);
+}
+
+static void holds_in_one_message (const role_case_t *role)
+{
+    uint64_t sent[PROBES_COUNT][TASKS_MAX];
+    rig_t *rig = stage_new (role);
+    take_role (rig, role);
+    rig_gather (rig);
+    for (size_t i = 0; i < PROBES_COUNT; i++) {
+        rig_use_request_id ((unsigned) i + 2);
+        send_probe (rig, &PROBES[i], role, sent[i]);
     }
+    sweep (rig); /* what is removed now is remembered in memory alone */
+    rig_send_gathered (rig, ME);
+    rig_settle (rig);
+    for (size_t i = 0; i < PROBES_COUNT; i++) /* the read of a resolve ends behind the lease */
+        if (PROBES[i].send != send_resolve || strcmp (role->name, "worker") != 0)
+            judge (rig, &PROBES[i], role, sent[i]);
+    rig_free (rig);
 }
 
 /* All of them in one message: each is judged alone, whatever stands beside it. */
 static void the_matrix_holds_in_one_message (void **state)
 {
     (void) state;
-    for (const role_case_t *role = ROLE_CASES; role < ROLE_CASES + ROLE_CASES_COUNT; role++) {
-        uint64_t sent[PROBES_COUNT][TASKS_MAX];
-        rig_t *rig = stage_new (role);
-        take_role (rig, role);
-        rig_gather (rig);
-        for (size_t i = 0; i < PROBES_COUNT; i++) {
-            rig_use_request_id ((unsigned) i + 2);
-            send_probe (rig, &PROBES[i], role, sent[i]);
-        }
-        sweep (rig); /* what is removed now is remembered in memory alone */
-        rig_send_gathered (rig, ME);
+    for (const role_case_t *role = ROLE_CASES; role < ROLE_CASES + ROLE_CASES_COUNT; role++)
+        holds_in_one_message (role);
+}
+
+static void holds_after_a_restart (const role_case_t *role)
+{
+    rig_t *rig = stage_new (role);
+    sweep (rig);
+    rig_settle (rig);
+    rig_restart (rig);
+    rig_link (rig, ME, "default");
+    rig_link (rig, ELSE, "default");
+    take_role (rig, role);
+    for (size_t i = 0; i < PROBES_COUNT; i++) {
+        uint64_t sent[TASKS_MAX];
+        bool of_events = PROBES[i].send == send_history || PROBES[i].send == send_subscribe ||
+                         PROBES[i].send == send_credit;
+        if (of_events) /* the rig keeps no events over a restart */
+            continue;
+        rig_use_request_id ((unsigned) i + 2);
+        send_probe (rig, &PROBES[i], role, sent);
         rig_settle (rig);
-        for (size_t i = 0; i < PROBES_COUNT; i++) /* the read of a resolve ends behind the lease */
-            if (PROBES[i].send != send_resolve || strcmp (role->name, "worker") != 0)
-                judge (rig, &PROBES[i], role, sent[i]);
-        rig_free (rig);
+        judge (rig, &PROBES[i], role, sent);
     }
+    rig_free (rig);
 }
 
 /* … after a start of the broker: owners, holders and tombstones are stored. */
 static void the_matrix_holds_after_a_restart (void **state)
 {
     (void) state;
+    for (const role_case_t *role = ROLE_CASES; role < ROLE_CASES + ROLE_CASES_COUNT; role++)
+        holds_after_a_restart (role);
+}
+
+/* Who names an owner is his client and nothing else, whatever it may do itself. */
+static void who_acts_for_another_is_a_client (void **state)
+{
+    static const role_case_t GATEWAYS[] = {{"gateway", "gateway(default/q)", "alice"},
+                                           {"gateway", "gateway(default/q) reader(default)", "al"},
+                                           {"gateway", "gateway(default/q) worker(*)", "a.b-c"}};
+    (void) state;
+    for (size_t i = 0; i < sizeof (GATEWAYS) / sizeof (GATEWAYS[0]); i++) {
+        holds (&GATEWAYS[i]);
+        holds_in_one_message (&GATEWAYS[i]);
+        holds_after_a_restart (&GATEWAYS[i]);
+    }
+}
+
+/* … its own tasks and those of others whom it acts for are foreign to him, too. */
+static void who_is_acted_for_sees_his_own_tasks_alone (void **state)
+{
+    static const role_case_t GATEWAY = {"gateway", "gateway(default/q) client(default/q)", "alice"};
+    (void) state;
+    rig_t *rig = stage_new (&GATEWAY);
+    sweep (rig);
+    rig_settle (rig);
+    take_role (rig, &GATEWAY);
+    assert_string_equal (rig_task (rig, ME, OWN)->owner, "gateway/alice");
+    const char *const others[] = {"bob", "alic", "gateway", NULL};
+    for (size_t i = 0; i < sizeof (others) / sizeof (others[0]); i++) {
+        rig->owner = others[i];
+        uint64_t unseen = rig_get (rig, ME, OWN);
+        uint64_t cancel = rig_cancel (rig, ME, DOOMED + OWN);
+        uint64_t absent = rig_get (rig, ME, 99);
+        rig_settle (rig);
+        const Taskmq__Reply *a = rig_reply (rig, ME, unseen)->reply;
+        const Taskmq__Reply *b = rig_reply (rig, ME, absent)->reply;
+        assert_int_equal (a->code, TMQ_NOT_FOUND);
+        assert_int_equal (b->code, TMQ_NOT_FOUND);
+        assert_string_equal (a->text, b->text);
+        assert_int_equal (rig_code (rig, ME, cancel), TMQ_NOT_FOUND);
+    }
+    rig_free (rig);
+}
+
+static void who_may_not_act_for_others_is_denied (void **state)
+{
+    (void) state;
     for (const role_case_t *role = ROLE_CASES; role < ROLE_CASES + ROLE_CASES_COUNT; role++) {
         rig_t *rig = stage_new (role);
-        sweep (rig);
-        rig_settle (rig);
-        rig_restart (rig);
-        rig_link (rig, ME, "default");
-        rig_link (rig, ELSE, "default");
         take_role (rig, role);
-        for (size_t i = 0; i < PROBES_COUNT; i++) {
-            uint64_t sent[TASKS_MAX];
-            bool of_events = PROBES[i].send == send_history || PROBES[i].send == send_subscribe ||
-                             PROBES[i].send == send_credit;
-            if (of_events) /* the rig keeps no events over a restart */
-                continue;
-            rig_use_request_id ((unsigned) i + 2);
-            send_probe (rig, &PROBES[i], role, sent);
-            rig_settle (rig);
-            judge (rig, &PROBES[i], role, sent);
-        }
+        rig->owner = "alice";
+        uint64_t get = rig_get (rig, ME, OWN);
+        rig_settle (rig);
+        bool may = strcmp (role->name, "admin") == 0 || strcmp (role->name, "operator") == 0;
+        assert_int_equal (rig_code (rig, ME, get), may ? TMQ_NOT_FOUND : TMQ_DENIED);
         rig_free (rig);
     }
 }
@@ -789,6 +858,9 @@ int main (void)
         cmocka_unit_test (the_matrix_holds),
         cmocka_unit_test (the_matrix_holds_in_one_message),
         cmocka_unit_test (the_matrix_holds_after_a_restart),
+        cmocka_unit_test (who_acts_for_another_is_a_client),
+        cmocka_unit_test (who_is_acted_for_sees_his_own_tasks_alone),
+        cmocka_unit_test (who_may_not_act_for_others_is_denied),
         cmocka_unit_test (all_other_requests_are_for_operators),
         cmocka_unit_test (what_is_not_seen_does_not_exist),
     };

@@ -139,8 +139,9 @@ static void ask (rig_t *rig, core_worker_t *worker, const tmq_assignment_t *assi
     question.request = "{\"text\":\"which?\"}";
     question.default_answer = "";
     question.default_is_text = true;
-    assert_int_equal (core_worker_ask (worker, assignment, &question, (core_target_t){NULL, NULL},
-                                       rig->now_ms + 5000, rig->now_ms, NULL),
+    assert_int_equal (core_worker_ask (worker, assignment, &question,
+                                       (core_target_t){NULL, NULL, NULL}, rig->now_ms + 5000,
+                                       rig->now_ms, NULL),
                       code);
 }
 

@@ -68,7 +68,7 @@ static void of_progress_the_latest_is_sent (void **state)
 static void say (core_worker_t *worker, rig_t *rig, const tmq_assignment_t *of, const char *text,
                  int64_t timeout_ms)
 {
-    assert_int_equal (core_worker_message (worker, of, text, (core_target_t){NULL, NULL},
+    assert_int_equal (core_worker_message (worker, of, text, (core_target_t){NULL, NULL, NULL},
                                            rig->now_ms + timeout_ms, rig->now_ms, NULL),
                       TMQ_OK);
 }

@@ -50,8 +50,8 @@ static void a_read_without_an_answer_is_unreachable (void **state)
     tmq_id_t id = rig_id (1);
     core_request_t *request;
     assert_int_equal (core_request_get (&request, TMQ_OP_GET, &id, NULL), TMQ_OK);
-    core_start (rig->core, request, (core_target_t){NULL, NULL}, rig->now_ms + 1000, rig->now_ms,
-                NULL);
+    core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, rig->now_ms + 1000,
+                rig->now_ms, NULL);
     rig_request (rig, TASKMQ__REQUEST__OP_GET);
     rig_pass (rig, 1000);
     rig_answered (rig, TMQ_OP_GET, TMQ_UNREACHABLE);
@@ -81,8 +81,8 @@ static void stats_of_many_queues_come_whole (void **state)
     rig_t *rig = rig_linked (NULL);
     core_request_t *request;
     assert_int_equal (core_request_plain (&request, TMQ_OP_STATS, NULL), TMQ_OK);
-    core_start (rig->core, request, (core_target_t){NULL, NULL}, rig->now_ms + 60000, rig->now_ms,
-                NULL);
+    core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, rig->now_ms + 60000,
+                rig->now_ms, NULL);
     uint64_t first = rig_request (rig, TASKMQ__REQUEST__OP_STATS)->id;
     send_part_of_stats (rig, first, "lost", true);
     rig_no_answer (rig);
@@ -182,8 +182,8 @@ static void batch_start (rig_t *rig, size_t count, size_t payload_bytes)
         ids[i] = rig_id ((uint32_t) i);
     }
     assert_int_equal (core_request_submit_batch (&request, tasks, ids, count, NULL), TMQ_OK);
-    core_start (rig->core, request, (core_target_t){NULL, NULL}, rig->now_ms + 5000, rig->now_ms,
-                NULL);
+    core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, rig->now_ms + 5000,
+                rig->now_ms, NULL);
     free (tasks);
     free (ids);
 }
@@ -302,7 +302,8 @@ static void four_large_replies_at_once (void **state)
         tmq_id_t id = rig_id (i);
         core_request_t *request;
         core_request_get (&request, TMQ_OP_RESULT, &id, NULL);
-        core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+        core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, CORE_NEVER, rig->now_ms,
+                    NULL);
     }
     rig_submit (rig, 1, 5000); /* small ones are not held back */
     assert_true (rig_take (rig));
@@ -323,7 +324,8 @@ static size_t start_results (rig_t *rig, uint32_t count)
         tmq_id_t id = rig_id (i);
         core_request_t *request;
         core_request_get (&request, TMQ_OP_RESULT, &id, NULL);
-        core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+        core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, CORE_NEVER, rig->now_ms,
+                    NULL);
     }
     return rig_take (rig) ? rig->message->n_requests : 0;
 }
@@ -347,7 +349,8 @@ static void a_record_alone_waits_for_no_large_reply (void **state)
     tmq_id_t id = rig_id (1);
     core_request_t *request;
     assert_int_equal (core_request_get_record (&request, &id, NULL), TMQ_OK);
-    core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+    core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, CORE_NEVER, rig->now_ms,
+                NULL);
     assert_true (rig_take (rig));
     assert_int_equal (rig->message->n_requests, 1);
     assert_int_equal (rig->message->requests[0]->op_case, TASKMQ__REQUEST__OP_GET);
@@ -355,6 +358,45 @@ static void a_record_alone_waits_for_no_large_reply (void **state)
     rig_refuse (rig, rig->message->requests[0]->id, TMQ_NOT_FOUND, 0);
     rig_answered (rig, TMQ_OP_GET, TMQ_NOT_FOUND);
     assert_false (rig_take (rig)); /* it made no room for the others */
+    rig_free (rig);
+}
+
+/* … in each request of a batch, and again when it is sent again; not in what nobody does for
+ * others. */
+static void an_owner_travels_with_his_requests (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    core_target_t target = {NULL, NULL, "ann"};
+    tmq_submit_t tasks[TMQ_SUBMIT_ITEMS_MAX + 1];
+    tmq_id_t ids[TMQ_SUBMIT_ITEMS_MAX + 1];
+    core_request_t *request;
+    for (uint32_t i = 0; i <= TMQ_SUBMIT_ITEMS_MAX; i++) {
+        tmq_submit_init (&tasks[i]);
+        tasks[i].queue = "q";
+        ids[i] = rig_id (i);
+    }
+    assert_int_equal (
+        core_request_submit_batch (&request, tasks, ids, TMQ_SUBMIT_ITEMS_MAX + 1, NULL), TMQ_OK);
+    assert_int_equal (core_start (rig->core, request, target, CORE_NEVER, rig->now_ms, NULL),
+                      TMQ_OK);
+    size_t requests = 0;
+    while (rig_take (rig))
+        for (size_t i = 0; i < rig->message->n_requests; i++, requests++)
+            assert_string_equal (rig->message->requests[i]->owner, "ann");
+    assert_int_equal (requests, 2);
+    rig_cut (rig);
+    rig_pass (rig, 1000);
+    rig_welcome (rig);
+    for (requests = 0; rig_take (rig);)
+        for (size_t i = 0; i < rig->message->n_requests; i++, requests++)
+            assert_string_equal (rig->message->requests[i]->owner, "ann");
+    assert_int_equal (requests, 2);
+    tmq_error_t error;
+    assert_int_equal (core_request_plain (&request, TMQ_OP_STATS, NULL), TMQ_OK);
+    assert_int_equal (core_start (rig->core, request, target, CORE_NEVER, rig->now_ms, &error),
+                      TMQ_INVALID);
+    assert_non_null (strstr (error.text, "on behalf"));
     rig_free (rig);
 }
 
@@ -372,12 +414,12 @@ static void a_full_outbox_is_an_error_at_once (void **state)
     config.requests_max = 3;
     rig_t *rig = rig_linked (&config);
     for (int i = 0; i < 3; i++)
-        assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OK);
-    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OUTBOX_FULL);
+        assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL, NULL}), TMQ_OK);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL, NULL}), TMQ_OUTBOX_FULL);
     assert_true (rig_take (rig));
     rig_ok (rig, rig->message->requests[0]->id);
     rig_answered (rig, TMQ_OP_PING, TMQ_OK);
-    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OK);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL, NULL}), TMQ_OK);
     rig_free (rig);
 }
 
@@ -389,18 +431,18 @@ static void untaken_completions_are_bounded (void **state)
     rig_t *rig = rig_linked (&config);
     int waiter = 0;
     for (int i = 0; i < 2; i++)
-        assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OK);
-    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OUTBOX_FULL);
-    assert_int_equal (start_ping (rig, (core_target_t){&waiter, NULL}), TMQ_OK);
+        assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL, NULL}), TMQ_OK);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL, NULL}), TMQ_OUTBOX_FULL);
+    assert_int_equal (start_ping (rig, (core_target_t){&waiter, NULL, NULL}), TMQ_OK);
     assert_true (rig_take (rig));
     for (size_t i = 0; i < 3; i++)
         rig_ok (rig, rig->message->requests[i]->id);
     /* Answered, but not taken: there is still no room for another. */
     core_answer_t *answer = core_answer_next (rig->core);
-    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OUTBOX_FULL);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL, NULL}), TMQ_OUTBOX_FULL);
     core_answer_taken (rig->core, answer);
     core_answer_free (answer);
-    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OK);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL, NULL}), TMQ_OK);
     rig_free (rig);
 }
 
@@ -419,9 +461,9 @@ static void bytes_are_bounded (void **state)
     submit.payload = payload;
     submit.payload_bytes = sizeof payload;
     assert_int_equal (core_request_submit (&request, &submit, &id, NULL), TMQ_OK);
-    assert_int_equal (
-        core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL),
-        TMQ_OUTBOX_FULL);
+    assert_int_equal (core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, CORE_NEVER,
+                                  rig->now_ms, NULL),
+                      TMQ_OUTBOX_FULL);
     rig_free (rig);
 }
 
@@ -472,7 +514,8 @@ static void a_submit_keeps_nothing_of_the_caller (void **state)
     submit.max_runtime_ms = 8000;
     submit.trace = trace;
     assert_int_equal (core_request_submit (&request, &submit, NULL, NULL), TMQ_OK);
-    core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+    core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, CORE_NEVER, rig->now_ms,
+                NULL);
     queue[0] = key[0] = value[0] = meta[0] = payload[0] = trace[0] = 'x';
     memset (labels, 0, sizeof labels);
     const Taskmq__TaskSpec *task = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->submit->tasks[0];
@@ -510,7 +553,8 @@ static void the_largest_task_fits (void **state)
     submit.payload_bytes = TMQ_FRAME_BYTES_MAX;
     for (int i = 0; i < 2; i++) {
         assert_int_equal (core_request_submit (&request, &submit, &id, NULL), TMQ_OK);
-        core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+        core_start (rig->core, request, (core_target_t){NULL, NULL, NULL}, CORE_NEVER, rig->now_ms,
+                    NULL);
     }
     for (int i = 0; i < 2; i++) { /* one frame holds one of them */
         assert_int_equal (rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->submit->n_tasks, 1);
@@ -528,7 +572,8 @@ static void a_body_reaches_its_task (void **state)
     tmq_id_t id = rig_id (1);
     core_request_t *request;
     core_request_get (&request, TMQ_OP_RESULT, &id, NULL);
-    core_start (rig->core, request, (core_target_t){NULL, rig}, CORE_NEVER, rig->now_ms, NULL);
+    core_start (rig->core, request, (core_target_t){NULL, rig, NULL}, CORE_NEVER, rig->now_ms,
+                NULL);
     Taskmq__Task task = TASKMQ__TASK__INIT;
     task.task_id = rig_bytes (&id);
     task.status = TMQ_STATUS_COMPLETED;
@@ -563,9 +608,9 @@ static void start_get (rig_t *rig, uint32_t number, void *user)
     tmq_id_t id = rig_id (number);
     core_request_t *request;
     assert_int_equal (core_request_get (&request, TMQ_OP_GET, &id, NULL), TMQ_OK);
-    assert_int_equal (
-        core_start (rig->core, request, (core_target_t){NULL, user}, CORE_NEVER, rig->now_ms, NULL),
-        TMQ_OK);
+    assert_int_equal (core_start (rig->core, request, (core_target_t){NULL, user, NULL}, CORE_NEVER,
+                                  rig->now_ms, NULL),
+                      TMQ_OK);
 }
 
 static void a_forgotten_read_gives_no_answer (void **state)
@@ -647,6 +692,7 @@ int main (void)
         cmocka_unit_test (four_large_replies_at_once),
         cmocka_unit_test (as_many_large_replies_as_the_option_says),
         cmocka_unit_test (a_record_alone_waits_for_no_large_reply),
+        cmocka_unit_test (an_owner_travels_with_his_requests),
         cmocka_unit_test (a_full_outbox_is_an_error_at_once),
         cmocka_unit_test (untaken_completions_are_bounded),
         cmocka_unit_test (bytes_are_bounded),

@@ -15,8 +15,8 @@ static void start_waits (rig_t *rig, uint32_t first, uint32_t count, int64_t tim
     for (uint32_t i = 0; i < count; i++)
         ids[i] = rig_id (first + i);
     int64_t deadline_ms = timeout_ms == CORE_NEVER ? CORE_NEVER : rig->now_ms + timeout_ms;
-    assert_int_equal (core_wait (rig->core, ids, count, (core_target_t){NULL, NULL}, deadline_ms,
-                                 rig->now_ms, NULL),
+    assert_int_equal (core_wait (rig->core, ids, count, (core_target_t){NULL, NULL, NULL},
+                                 deadline_ms, rig->now_ms, NULL),
                       TMQ_OK);
     free (ids);
 }
@@ -318,9 +318,9 @@ static void a_forgotten_wait_gives_no_answer (void **state)
     int mine;
     rig_t *rig = rig_linked (NULL);
     tmq_id_t ids[3] = {rig_id (1), rig_id (2), rig_id (3)};
-    assert_int_equal (
-        core_wait (rig->core, ids, 3, (core_target_t){NULL, &mine}, CORE_NEVER, rig->now_ms, NULL),
-        TMQ_OK);
+    assert_int_equal (core_wait (rig->core, ids, 3, (core_target_t){NULL, &mine, NULL}, CORE_NEVER,
+                                 rig->now_ms, NULL),
+                      TMQ_OK);
     start_waits (rig, 1, 1, CORE_NEVER); /* of another user */
     uint64_t asked = rig_request (rig, TASKMQ__REQUEST__OP_WAIT)->id;
     assert_int_equal (core_forget (rig->core, &ids[1], &mine), 1);
@@ -332,6 +332,36 @@ static void a_forgotten_wait_gives_no_answer (void **state)
     answer_wait (rig, asked, 1, TMQ_OK, true);
     rig_answered (rig, TMQ_OP_WAIT, TMQ_OK);
     rig_no_answer (rig);
+    rig_free (rig);
+}
+
+/* What one owner is told another is not, though both wait for the same id. */
+static void owners_wait_apart (void **state)
+{
+    (void) state;
+    static const char *const OWNERS[] = {NULL, "ann", "ann", "ben"};
+    rig_t *rig = rig_linked (NULL);
+    tmq_id_t id = rig_id (1);
+    uint64_t requests[3];
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal (core_wait (rig->core, &id, 1, (core_target_t){NULL, NULL, OWNERS[i]},
+                                     CORE_NEVER, rig->now_ms, NULL),
+                          TMQ_OK);
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 3); /* ann asks once */
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const ASKED[] = {"", "ann", "ben"};
+        requests[i] = rig->message->requests[i]->id;
+        assert_string_equal (rig->message->requests[i]->owner, ASKED[i]);
+    }
+    answer_wait (rig, requests[2], 1, TMQ_NOT_FOUND, false);
+    rig_answered (rig, TMQ_OP_WAIT, TMQ_NOT_FOUND);
+    assert_null (core_answer_next (rig->core));
+    answer_wait (rig, requests[1], 1, TMQ_OK, false);
+    rig_answered (rig, TMQ_OP_WAIT, TMQ_OK);
+    rig_answered (rig, TMQ_OP_WAIT, TMQ_OK);
+    assert_null (core_answer_next (rig->core));
+    assert_int_equal (core_forget (rig->core, &id, NULL), 1);
     rig_free (rig);
 }
 
@@ -352,6 +382,7 @@ int main (void)
         cmocka_unit_test (refused_submits_do_not_cost_their_square),
         cmocka_unit_test (a_forgotten_wait_gives_no_answer),
         cmocka_unit_test (an_overloaded_wait_is_asked_again_later),
+        cmocka_unit_test (owners_wait_apart),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -392,8 +392,8 @@ static void an_end_without_answer_can_be_said_again (void **state)
     tmq_assignment_t *assignment;
     rig_t *rig = rig_working (&worker, &assignment);
     tmq_outcome_t outcome = {.result = "x", .result_bytes = 1};
-    core_worker_end (worker, TMQ_OP_COMPLETE, assignment, &outcome, 0, (core_target_t){NULL, NULL},
-                     rig->now_ms + 1000, rig->now_ms, NULL);
+    core_worker_end (worker, TMQ_OP_COMPLETE, assignment, &outcome, 0,
+                     (core_target_t){NULL, NULL, NULL}, rig->now_ms + 1000, rig->now_ms, NULL);
     assert_non_null (rig_find_request (rig, TASKMQ__REQUEST__OP_COMPLETE));
     rig_pass (rig, 1000);
     rig_answered (rig, TMQ_OP_COMPLETE, TMQ_UNKNOWN);
@@ -421,7 +421,7 @@ static void an_outcome_is_copied (void **state)
                              .error_message = message,
                              .error_data = data};
     assert_int_equal (core_worker_end (worker, TMQ_OP_FAIL, assignment, &outcome, 0,
-                                       (core_target_t){NULL, NULL}, rig->now_ms + 60000,
+                                       (core_target_t){NULL, NULL, NULL}, rig->now_ms + 60000,
                                        rig->now_ms, NULL),
                       TMQ_OK);
     result[0] = type[0] = message[0] = data[0] = 'x';
@@ -449,7 +449,7 @@ static void a_release_tells_its_delay (void **state)
         tmq_assignment_t *assignment;
         rig_t *rig = rig_working (&worker, &assignment);
         assert_int_equal (core_worker_end (worker, TMQ_OP_RELEASE, assignment, NULL, delays[i].said,
-                                           (core_target_t){NULL, NULL}, rig->now_ms + 60000,
+                                           (core_target_t){NULL, NULL, NULL}, rig->now_ms + 60000,
                                            rig->now_ms, NULL),
                           TMQ_OK);
         const Taskmq__Request *request = rig_find_request (rig, TASKMQ__REQUEST__OP_RELEASE);
@@ -472,14 +472,15 @@ static void reserved_codes_are_refused (void **state)
     rig_t *rig = rig_working (&worker, &assignment);
     tmq_outcome_t outcome = {.error_code = TMQ_TASK_ERROR_EXPIRED, .error_message = "mine"};
     assert_int_equal (core_worker_end (worker, TMQ_OP_FAIL, assignment, &outcome, 0,
-                                       (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms,
+                                       (core_target_t){NULL, NULL, NULL}, CORE_NEVER, rig->now_ms,
                                        &error),
                       TMQ_INVALID);
     assert_non_null (strstr (error.text, "error_code"));
     outcome.error_code = -5;
     outcome.final = true;
     assert_int_equal (core_worker_end (worker, TMQ_OP_FAIL, assignment, &outcome, 0,
-                                       (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL),
+                                       (core_target_t){NULL, NULL, NULL}, CORE_NEVER, rig->now_ms,
+                                       NULL),
                       TMQ_OK);
     const Taskmq__Request *request = rig_find_request (rig, TASKMQ__REQUEST__OP_FAIL);
     assert_non_null (request);

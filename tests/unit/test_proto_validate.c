@@ -84,6 +84,47 @@ static void test_number_of_requests (void **state)
 
 /* What every request has. */
 
+static void test_owners_of_requests (void **state)
+{
+    (void) state;
+    Taskmq__Get get = TASKMQ__GET__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_GET);
+    char name[TMQ_BEHALF_BYTES_MAX + 2];
+    memset (name, 'a', sizeof (name));
+    name[TMQ_BEHALF_BYTES_MAX + 1] = '\0';
+    get.task_id = bytes_of (16);
+    request.get = &get;
+    request.owner = name;
+    assert_bad (&request, TMQ_TOO_LARGE, "owner: 64 bytes, at most 63");
+    name[TMQ_BEHALF_BYTES_MAX] = '\0';
+    assert_good (&request);
+    static const char *const BAD[] = {"a/b", "a b", "../a", "ä", "a\n", "*"};
+    for (size_t i = 0; i < sizeof (BAD) / sizeof (BAD[0]); i++) {
+        request.owner = (char *) BAD[i];
+        assert_bad (&request, TMQ_INVALID, "owner: must match [A-Za-z0-9._-]{1,64}");
+    }
+    Taskmq__Heartbeat heartbeat = TASKMQ__HEARTBEAT__INIT;
+    request = request_of (TASKMQ__REQUEST__OP_HEARTBEAT);
+    request.heartbeat = &heartbeat;
+    request.owner = (char *) "ann";
+    assert_bad (&request, TMQ_INVALID, "owner: heartbeat is not made for others");
+
+    Taskmq__List list = TASKMQ__LIST__INIT;
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    char *owners[] = {(char *) "gw/ann"};
+    request = request_of (TASKMQ__REQUEST__OP_LIST);
+    request.list = &list;
+    list.filter = &filter;
+    filter.owners = owners;
+    filter.n_owners = 1;
+    assert_good (&request);
+    request.owner = (char *) "ann";
+    assert_bad (&request, TMQ_INVALID, "owners: not in a request for one owner");
+    request.owner = (char *) "";
+    owners[0] = (char *) "";
+    assert_bad (&request, TMQ_INVALID, "owners: must not be empty");
+}
+
 static void test_ids_of_requests (void **state)
 {
     (void) state;
@@ -672,6 +713,7 @@ int main (void)
         cmocka_unit_test (test_frames),
         cmocka_unit_test (test_token),
         cmocka_unit_test (test_number_of_requests),
+        cmocka_unit_test (test_owners_of_requests),
         cmocka_unit_test (test_ids_of_requests),
         cmocka_unit_test (test_ids_that_name_no_request),
         cmocka_unit_test (test_unknown_and_missing_kinds),

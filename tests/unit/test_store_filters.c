@@ -25,12 +25,13 @@ static const char *const SESSIONS[NAMES] = {"", "s1", "s2", "s3"};
 static const label_t LABELS[NAMES] = {
     {"colour", "red"}, {"size", "big"}, {"colour", "blue"}, {"rare", "yes"}};
 static const char *const AGENTS[NAMES] = {"planner", "coder", "tester", "rare"};
+static const char *const OWNERS[NAMES] = {"uid:1", "gw/ann", "gw/ben", "gw/rare"};
 static const char *const FILES[NAMES] = {"src/a.c", "src/b.c", "docs/é.md", "rare"};
 
 /* What is known of a task. Sets have a bit for each name. */
 typedef struct fact {
     bool there;
-    unsigned queue, session, labels, parent, agents, files, turns;
+    unsigned queue, session, owner, labels, parent, agents, files, turns;
     tmq_status_t status;
 } fact_t;
 
@@ -38,7 +39,7 @@ typedef struct fact {
 typedef struct condition {
     const char *says;
     unsigned kind; /* two of one kind are not put together */
-    unsigned queues, sessions, labels, parents, agents, files, statuses;
+    unsigned queues, sessions, owners, labels, parents, agents, files, statuses;
     int64_t since, until;
 } condition_t;
 
@@ -64,6 +65,11 @@ static const condition_t CONDITIONS[] = {
     {"two files", 7, .files = 1 | 2},
     {"since", 8, .since = 1000 + TASKS / 3},
     {"until", 9, .until = 1000 + TASKS / 2},
+    {"owner", 10, .owners = 2},
+    {"two owners", 10, .owners = 2 | 4},
+    {"rare owner", 10, .owners = 8},
+    {"owner without an index", 10, .owners = 1},
+    {"owners with and without", 10, .owners = 1 | 4},
 };
 enum { CONDITIONS_COUNT = sizeof (CONDITIONS) / sizeof (CONDITIONS[0]) };
 
@@ -71,7 +77,7 @@ enum { CONDITIONS_COUNT = sizeof (CONDITIONS) / sizeof (CONDITIONS[0]) };
 typedef struct walk {
     char says[96];
     condition_t all;
-    const char *queues[NAMES], *sessions[NAMES];
+    const char *queues[NAMES], *sessions[NAMES], *owners[NAMES];
     tmq_status_t statuses[8];
     label_t labels[3 * NAMES];
     tmq_id_t parents[NAMES];
@@ -150,6 +156,7 @@ static void put (stage_t *self, batch_t *batch, int64_t number, bool relabelled)
     record.queue = QUEUES[fact->queue];
     record.session = SESSIONS[fact->session];
     record.created_at = created_of (number);
+    record.owner = OWNERS[fact->owner];
     record.status = fact->status;
     record.extra = extra_of (fact);
     record.labels = labels;
@@ -191,6 +198,7 @@ static void submit (stage_t *self, batch_t *batch)
     *fact = (fact_t){.there = true,
                      .queue = one (rng),
                      .session = one (rng),
+                     .owner = one (rng),
                      .labels = some (rng) & ~4u, /* one value of a key */
                      .parent = rng_chance (rng, 400) ? 1 + one (rng) : 0,
                      .status =
@@ -221,10 +229,11 @@ static bool is_wanted (const stage_t *self, const condition_t *all, int64_t numb
     const fact_t *fact = &self->facts[number];
     int64_t created = created_of (number);
     return fact->there && has_one (all->queues, fact->queue) &&
-           has_one (all->sessions, fact->session) && has_one (all->statuses, fact->status) &&
-           has_one (all->parents, fact->parent) && (all->labels & ~fact->labels) == 0 &&
-           (all->agents & ~fact->agents) == 0 && (all->files & ~fact->files) == 0 &&
-           created >= all->since && (all->until == 0 || created < all->until);
+           has_one (all->sessions, fact->session) && has_one (all->owners, fact->owner) &&
+           has_one (all->statuses, fact->status) && has_one (all->parents, fact->parent) &&
+           (all->labels & ~fact->labels) == 0 && (all->agents & ~fact->agents) == 0 &&
+           (all->files & ~fact->files) == 0 && created >= all->since &&
+           (all->until == 0 || created < all->until);
 }
 
 /* Filters. */
@@ -250,6 +259,7 @@ static void make_filter (walk_t *self)
     *filter = (filter_t){.ns = "default",
                          .queues = self->queues,
                          .sessions = self->sessions,
+                         .owners = self->owners,
                          .statuses = self->statuses,
                          .labels = self->labels,
                          .parents = self->parents,
@@ -257,6 +267,7 @@ static void make_filter (walk_t *self)
                          .created_until = all->until};
     add_names (self->queues, &filter->queues_count, all->queues, QUEUES);
     add_names (self->sessions, &filter->sessions_count, all->sessions, SESSIONS);
+    add_names (self->owners, &filter->owners_count, all->owners, OWNERS);
     for (unsigned i = 0; i < 32; i++)
         if ((all->statuses >> i & 1) != 0)
             self->statuses[filter->statuses_count++] = (tmq_status_t) i;
@@ -277,6 +288,7 @@ static void join (walk_t *self, const condition_t *more)
     strcat (self->says, "; ");
     all->queues |= more->queues;
     all->sessions |= more->sessions;
+    all->owners |= more->owners;
     all->labels |= more->labels;
     all->parents |= more->parents;
     all->agents |= more->agents;

@@ -130,6 +130,6 @@ int rig_end (core_worker_t *worker, rig_t *rig, tmq_op_t op, const tmq_assignmen
              const char *result)
 {
     tmq_outcome_t outcome = {.result = result, .result_bytes = strlen (result)};
-    return core_worker_end (worker, op, of, &outcome, 0, (core_target_t){NULL, NULL},
+    return core_worker_end (worker, op, of, &outcome, 0, (core_target_t){NULL, NULL, NULL},
                             rig->now_ms + 60000, rig->now_ms, NULL);
 }

@@ -9,6 +9,8 @@
 #ifndef TASKMQ_CORE_ACCESS_H
 #define TASKMQ_CORE_ACCESS_H
 
+#include <string.h>
+
 #include "core/access/policy.h"
 
 enum { IDENTITY_SIZE = TMQ_NAME_LENGTH_MAX + 16 }; /* "invite:" and a name */
@@ -33,9 +35,12 @@ typedef struct admission {
  * or is refused, has to be cut. */
 void access_door (const policy_t *policy, const knock_t *knock, admission_t *out);
 
+typedef struct behalf behalf_t;
+
 /* What a link may do in its namespace. Made of zeros it may do nothing. */
 typedef struct access {
-    policy_t *policy; /* kept; NULL: everything */
+    policy_t *policy; /* kept; NULL: everything, without a behalf */
+    behalf_t *behalf; /* kept: somebody whom the link acts for; NULL: itself */
     const principal_t *principal;
     uint64_t grants;     /* those of the principal that hold in the namespace, a bit each */
     unsigned rights;     /* somewhere */
@@ -45,14 +50,26 @@ typedef struct access {
     unsigned in_queue_own;               /* … of its own */
 } access_t;
 
-/* What identity may do in a namespace now. False, and nothing: no access to it. To be cleared. */
+/* Who acts for somebody, and for whom, stand with this between them: "gateway/alice". No peer has
+ * such an identity. */
+#define BEHALF_MARK '/'
+static inline bool access_is_behalf (const char *identity)
+{
+    return strchr (identity, BEHALF_MARK) != NULL;
+}
+
+/* What identity may do in a namespace now. False, and nothing: no access to it. To be cleared.
+ * "gateway/alice" is a client in all queues that the gateway may act for others in, and nothing
+ * else, whatever the gateway itself may do: operators as well. */
 bool access_link (access_t *out, policy_t *policy, const char *identity, const char *space,
                   int64_t now_ms);
+behalf_t *behalf_keep (behalf_t *self); /* accepts NULL; any thread */
 /* … another one with the same rights. */
 static inline void access_copy (access_t *out, const access_t *from)
 {
     *out = *from;
     policy_keep (out->policy);
+    behalf_keep (out->behalf);
 }
 void access_clear (access_t *self);
 

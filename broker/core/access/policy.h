@@ -47,7 +47,8 @@ typedef enum right {
     RIGHT_ADMIN = 128,   /* all of a namespace */
     RIGHT_OPERATE = 256, /* the broker itself: keys, backup, audit, reload */
     RIGHT_ENROLL = 512,  /* brings a key of its own */
-    RIGHTS_ALL = 1023
+    RIGHT_BEHALF = 1024, /* asks for owners that it names, as a client each */
+    RIGHTS_ALL = 2047
 } right_t;
 
 /* X (ROLE, name, rights): a role is a set of rights. */
@@ -56,6 +57,7 @@ typedef enum right {
     X (READER, "reader", RIGHT_READ | RIGHT_BODY)                                                  \
     X (WORKER, "worker", RIGHT_WORK)                                                               \
     X (OBSERVER, "observer", RIGHT_OBSERVE)                                                        \
+    X (GATEWAY, "gateway", RIGHT_BEHALF)                                                           \
     X (ADMIN, "admin", RIGHTS_ALL & ~(RIGHT_OPERATE | RIGHT_ENROLL))                               \
     X (OPERATOR, "operator", RIGHTS_ALL)
 
@@ -87,7 +89,8 @@ typedef enum role {
         ROLES
 } role_t;
 
-/* ROLE(NAMESPACE[/QUEUE]). A client reads and ends its own tasks alone. */
+/* ROLE(NAMESPACE[/QUEUE]). A client reads and ends its own tasks alone. A gateway sees none; those
+ * whom it acts for are clients. */
 typedef struct grant {
     role_t role;
     glob_t space;

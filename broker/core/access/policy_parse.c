@@ -361,7 +361,7 @@ static bool take_owns (parser_t *self, char *value)
             *next++ = '\0';
         if (principal->owns_count == POLICY_OWNS_MAX)
             return fail (self, "owns= names more than %d", POLICY_OWNS_MAX);
-        if (word[0] == '\0' || strlen (word) >= TMQ_NAME_LENGTH_MAX + 16)
+        if (word[0] == '\0' || strlen (word) > TMQ_OWNER_BYTES_MAX)
             return fail (self, "owns=%.80s: must be identities, as uid:1000 or a name", value);
         principal->owns[principal->owns_count++] = keep (self->policy, word, strlen (word));
     }

@@ -67,7 +67,9 @@
     X (74, SEGMENT_REUSED, "a segment is used again before the tables have what is in it (A10)")   \
     X (75, IMPORT_UNJUDGED, "another task under an imported id counts as existing (S36)")          \
     X (76, FAILED_NOT_KEPT, "retention knows no longer age of what failed (S37)")                  \
-    X (77, MIN_NOT_KEPT, "retention lets go what min_keep keeps (S37)")
+    X (77, MIN_NOT_KEPT, "retention lets go what min_keep keeps (S37)")                            \
+    X (78, BEHALF_UNSCOPED, "a gateway sees for an owner what belongs to others (A84)")            \
+    X (79, BEHALF_OF_ANYBODY, "whoever names a principal as owner has that one's rights (A84)")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -61,6 +61,7 @@ typedef struct lookup {
     const char *ns;
     tmq_id_t id;
     const char *owner;
+    buf_t *owner_kept; /* … is in it, or NULL: in what lives longer; the asker's */
     const char *dedup_key;
     uint32_t attempt;
     row_kind_t row_kind;
@@ -69,8 +70,8 @@ typedef struct lookup {
     record_t *record;     /* NULL: not in the tables; owned by the caller */
     tmq_code_t tombstone; /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */
     int64_t tombstone_at;
-    uint8_t tombstone_why;               /* removal_t.why */
-    char tombstone_owner[IDENTITY_SIZE]; /* who may know of it */
+    uint8_t tombstone_why;                         /* removal_t.why */
+    char tombstone_owner[TMQ_OWNER_BYTES_MAX + 1]; /* who may know of it */
     char tombstone_queue[TMQ_NAME_LENGTH_MAX + 1];
     attempt_t *attempt_row; /* NULL: not in the tables; owned by the caller */
     bool row_found;
@@ -112,6 +113,8 @@ typedef struct filter {
     size_t sessions_count;
     const label_t *labels; /* all of them must be there; marks of turns too (turn.h) */
     size_t labels_count;
+    const char *const *owners; /* whom it belongs to */
+    size_t owners_count;
     const tmq_id_t *parents; /* it is a part of one of them */
     size_t parents_count;
     int64_t created_since; /* half open; 0: open */

@@ -18,6 +18,10 @@ typedef struct label {
     const char *value;
 } label_t;
 
+/* A task of somebody whom a gateway acts for is found by its owner as by a label with this key,
+ * which no label has. */
+#define RECORD_MARK_OWNER "\1owner"
+
 /* The first half of the digest of a submit is enough to tell one from another. */
 enum { RECORD_DIGEST_BYTES = 16 };
 

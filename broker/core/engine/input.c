@@ -144,7 +144,7 @@ static void pay_for_keys (engine_t *self, const lookup_t *keys, size_t count)
 size_t engine_want (engine_t *self, const message_t *message, size_t from, key_list_t *keys)
 {
     const Taskmq__ClientMessage *envelope = message->envelope;
-    const link_t *link = link_find (&self->peers, message->peer);
+    link_t *link = link_find (&self->peers, message->peer);
     bool linked = link != NULL && link_token_is (link, envelope->token.data, envelope->token.len);
     size_t i = from;
     for (; i < envelope->n_requests && !share_is_over (self); i++) {

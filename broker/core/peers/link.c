@@ -114,6 +114,7 @@ bool link_token_is (const link_t *link, const uint8_t *token, size_t length)
 
 bool link_is (const link_t *link, const char *identity)
 {
-    return link->access.policy == NULL || strcmp (name_text (link->identity), identity) == 0 ||
+    bool anybody = link->access.policy == NULL && link->access.behalf == NULL;
+    return anybody || strcmp (name_text (link->identity), identity) == 0 ||
            (link->access.principal != NULL && principal_is (link->access.principal, identity));
 }

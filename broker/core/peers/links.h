@@ -59,6 +59,7 @@ struct link {
     name_t *identity;
     access_t access;         /* what it may do in its namespace */
     struct account *account; /* of its identity (tasks/account.h), or NULL */
+    struct account *charged; /* … of whom it acts for just now (requests/behalf.h), or NULL */
     node_t of_account;
     int64_t heard_ms;    /* clocks_awake_ms, of its newest message */
     int64_t gone_due_ms; /* clocks_awake_ms, end of the grace after the hint (GATE_GONE) */

@@ -62,6 +62,7 @@ void loaded_clear (reads_t *self)
     for (size_t i = 0; i < self->loaded_count; i++) {
         record_free (self->loaded[i].record);
         free (self->loaded[i].attempt_row);
+        buf_drop (self->loaded[i].owner_kept);
         buf_drop (self->loaded[i].row_key);
         buf_drop (self->loaded[i].row_body);
     }

@@ -82,7 +82,9 @@ void want_dedup (const reads_t *self, const space_t *space, const char *owner, c
     if (task_find_by_key (self->tasks, space, owner, key) != NULL)
         return;
     lookup_t *wanted = want (keys, LOOKUP_DEDUP, space);
-    wanted->owner = owner;
+    wanted->owner_kept = access_is_behalf (owner) ? buf_new (owner, strlen (owner) + 1) : NULL;
+    wanted->owner =
+        wanted->owner_kept != NULL ? (const char *) buf_bytes (wanted->owner_kept) : owner;
     wanted->dedup_key = key;
 }
 

@@ -106,8 +106,9 @@ static void answer_list (requests_t *self, read_job_t *job)
     view_reports (self->tasks, read->records, read->records_count);
     bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_PAGE);
-    size_t packed = pack_page (out, TASK_PAGE_TASKS, read->records, read->records_count, 0, NULL,
-                               &job->link->access, &self->base->clocks);
+    size_t packed =
+        pack_page (out, TASK_PAGE_TASKS, read->records, read->records_count, 0, NULL,
+                   filter_access (job->filter, &job->link->access), &self->base->clocks);
     int64_t below = 0;
     if (packed == read->records_count && read->next_number > 0)
         below = read->next_number;
@@ -138,7 +139,7 @@ static void resolve_held (const requests_t *self, read_job_t *job)
 {
     const link_t *link = job->link;
     size_t left = self->base->config.read_looks_max;
-    if (job->read.filter.scope == NULL || !access_may (&link->access, RIGHT_WORK))
+    if (job->read.filter.scope == NULL || !access_may (job->read.filter.scope, RIGHT_WORK))
         return;
     for (node_t *at = link->workers.next; at != &link->workers; at = at->next) {
         const worker_t *worker = LIST_ITEM (at, const worker_t, of_link);

@@ -38,7 +38,7 @@ enum {
     PAGE_NEXT
 };
 
-enum { QUEUE_RIGHTS = RIGHT_SUBMIT | RIGHT_READ | RIGHT_WORK | RIGHT_OBSERVE };
+enum { QUEUE_RIGHTS = RIGHT_SUBMIT | RIGHT_READ | RIGHT_WORK | RIGHT_OBSERVE | RIGHT_BEHALF };
 
 static unsigned closed_by (const queue_t *queue)
 {

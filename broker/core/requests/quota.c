@@ -41,6 +41,12 @@ void quota_leave (requests_t *self, link_t *link)
     account_release (self->tasks, account);
 }
 
+/* Who pays for tasks and reads. */
+static account_t *payer (const link_t *link)
+{
+    return link->charged != NULL ? link->charged : link->account;
+}
+
 static uint64_t has (const account_t *account, quota_t quota)
 {
     uint64_t sum = 0;
@@ -65,10 +71,10 @@ static uint32_t spread (requests_t *self, int64_t ms)
     return spread_ms < 1 ? 1 : spread_ms > UINT32_MAX ? UINT32_MAX : (uint32_t) spread_ms;
 }
 
-static quota_refusal_t refuse (requests_t *self, const link_t *link, const char *what,
-                               uint64_t limit, int64_t retry_ms)
+static quota_refusal_t refuse (requests_t *self, const link_t *link, const account_t *account,
+                               const char *what, uint64_t limit, int64_t retry_ms)
 {
-    const char *name = name_text (link->account->name);
+    const char *name = name_text (account->name);
     quota_refusal_t refusal = {.refused = true, .retry_after_ms = spread (self, retry_ms)};
     snprintf (refusal.text, sizeof (refusal.text), "%s of %s: %" PRIu64 ", as many as it may have",
               what, name, limit);
@@ -87,7 +93,7 @@ quota_refusal_t quota_ask_total (requests_t *self, const link_t *link, quota_t q
     const account_t *account = link->account;
     if (account == NULL || !account->limited || total <= account->quotas[quota])
         return (quota_refusal_t){0};
-    return refuse (self, link, WHAT[quota], account->quotas[quota], LIMIT_RETRY_MS);
+    return refuse (self, link, account, WHAT[quota], account->quotas[quota], LIMIT_RETRY_MS);
 }
 
 quota_refusal_t quota_ask (requests_t *self, const link_t *link, quota_t quota)
@@ -103,7 +109,7 @@ static quota_refusal_t take (requests_t *self, const link_t *link, bucket_t *buc
     int64_t wait_ms = bucket_take (bucket, rate, burst, self->base->clocks.mono_ms);
     if (wait_ms == 0)
         return (quota_refusal_t){0};
-    return refuse (self, link, what, rate, wait_ms);
+    return refuse (self, link, payer (link), what, rate, wait_ms);
 }
 
 /* Which quota another task would exceed; QUOTAS: none. */
@@ -130,13 +136,13 @@ bool quota_has_room (requests_t *self, name_t *identity, const principal_t *prin
 
 quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t payload_bytes)
 {
-    account_t *account = link->account;
+    account_t *account = payer (link);
     if (account == NULL || !account->limited)
         return (quota_refusal_t){0};
     const uint64_t *quotas = account->quotas;
     quota_t over = exceeded (account, payload_bytes);
     if (over != QUOTAS)
-        return refuse (self, link,
+        return refuse (self, link, account,
                        over == QUOTA_TASKS ? "live tasks" : "bytes of live tasks' payloads",
                        quotas[over], LIMIT_RETRY_MS);
     return quota_submit_ended (self, link);
@@ -144,7 +150,7 @@ quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t paylo
 
 quota_refusal_t quota_submit_ended (requests_t *self, const link_t *link)
 {
-    account_t *account = link->account;
+    account_t *account = payer (link);
     if (account == NULL || !account->limited)
         return (quota_refusal_t){0};
     return take (self, link, &account->submits, account->quotas[QUOTA_RATE],
@@ -164,7 +170,7 @@ bool quota_is_over_share (requests_t *self, const link_t *link)
 
 quota_refusal_t quota_read (requests_t *self, const link_t *link)
 {
-    account_t *account = link->account;
+    account_t *account = payer (link);
     if (account == NULL || !account->limited)
         return (quota_refusal_t){0};
     uint64_t rate = account->quotas[QUOTA_READS];

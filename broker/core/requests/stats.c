@@ -95,7 +95,7 @@ typedef struct stats_job {
     queue_walk_t walk;
 } stats_job_t;
 
-enum { QUEUE_RIGHTS = RIGHT_SUBMIT | RIGHT_READ | RIGHT_WORK | RIGHT_OBSERVE };
+enum { QUEUE_RIGHTS = RIGHT_SUBMIT | RIGHT_READ | RIGHT_WORK | RIGHT_OBSERVE | RIGHT_BEHALF };
 
 enum {
     STATS_MAX = 64,     /* that are being answered at a time, … */

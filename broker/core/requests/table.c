@@ -10,6 +10,7 @@
 
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
+#include "core/requests/behalf.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
 #include "core/requests/items.h"
@@ -369,11 +370,12 @@ static size_t looked_at (const link_t *link, bool all, size_t limit, size_t coun
 
 /* … of open questions. */
 static size_t questions_looked_at (const requests_t *self, const link_t *link,
-                                   const Taskmq__Inbox *inbox)
+                                   const Taskmq__Request *request)
 {
+    const Taskmq__Inbox *inbox = request->inbox;
     size_t looks = self->base->config.read_looks_max;
     size_t open = link->space->unanswered.open;
-    bool all = inbox->n_queues == 0 && inbox->n_sessions == 0;
+    bool all = inbox->n_queues == 0 && inbox->n_sessions == 0 && request->owner[0] == '\0';
     return inbox->task_id.len > 0
                ? 0
                : looked_at (link, all, inbox->limit, open < looks ? open : looks);
@@ -404,7 +406,7 @@ static size_t cost_of_work (const requests_t *self, const link_t *link,
     size_t workers = self->match->roster_by_id.count; /* of all namespaces */
     switch ((int) request->op_case) {
     case OP (INBOX):
-        return questions_looked_at (self, link, request->inbox) / LOOKS +
+        return questions_looked_at (self, link, request) / LOOKS +
                shown (request->inbox->limit, space->unanswered.open);
     case OP (SESSION_LIST):
         return sessions_looked_at (link, request->session_list) / LOOKS +
@@ -447,12 +449,18 @@ size_t request_cost (const requests_t *self, const link_t *link, const Taskmq__R
     return link == NULL ? cost : cost + cost_of_work (self, link, request);
 }
 
-void request_want (requests_t *self, const link_t *link, const Taskmq__Request *request,
+void request_want (requests_t *self, link_t *link, const Taskmq__Request *request,
                    const verdict_t *items, key_list_t *keys)
 {
     const request_row_t *row = row_of (request);
+    bool behalf = request->owner[0] != '\0';
+    behalf_own_t own;
+    if (behalf && !behalf_begin (self, link, request->owner, &own))
+        return;
     if (row != NULL && access_may (&link->access, row->rights))
         row->want (self, link, request, items, keys);
+    if (behalf)
+        behalf_end (self, link, &own);
 }
 
 static void reply_denied (call_t *call, unsigned rights)
@@ -471,6 +479,36 @@ static void reply_denied (call_t *call, unsigned rights)
     reply_code_at_once (call, TMQ_DENIED, text, 0);
 }
 
+static void handle (call_t *call)
+{
+    const request_row_t *row = row_of (call->request);
+    const request_kind_t *kind = request_kind (call->request);
+    if (row == NULL || kind == NULL)
+        reply_code_at_once (call, TMQ_UNSUPPORTED, NULL, 0);
+    else if (!access_may (&call->link->access, row->rights))
+        reply_denied (call, row->rights);
+    else if ((kind->flags & REQUEST_CHANGES) != 0 && call->requests->base->stopping)
+        reply_code_at_once (call, TMQ_STOPPING, NULL, 0);
+    else
+        row->handle (call);
+}
+
+/* … for somebody whom the link names. The record of deeds has both names, too. */
+static void handle_for (call_t *call, const char *owner)
+{
+    behalf_own_t own;
+    const char *identity = call->identity;
+    if (!behalf_begin (call->requests, call->link, owner, &own)) {
+        deny (call);
+        reply_code_at_once (call, TMQ_DENIED, "no right to act for others in this namespace", 0);
+        return;
+    }
+    call->identity = name_text (call->link->identity);
+    handle (call);
+    call->identity = identity;
+    behalf_end (call->requests, call->link, &own);
+}
+
 void request_handle (call_t *call, bool linked)
 {
     requests_t *self = call->requests;
@@ -484,14 +522,8 @@ void request_handle (call_t *call, bool linked)
         reply_code_at_once (call, TMQ_NO_LINK, NULL, 0);
         return;
     }
-    const request_row_t *row = row_of (call->request);
-    const request_kind_t *kind = request_kind (call->request);
-    if (row == NULL || kind == NULL)
-        reply_code_at_once (call, TMQ_UNSUPPORTED, NULL, 0);
-    else if (!access_may (&call->link->access, row->rights))
-        reply_denied (call, row->rights);
-    else if ((kind->flags & REQUEST_CHANGES) != 0 && self->base->stopping)
-        reply_code_at_once (call, TMQ_STOPPING, NULL, 0);
+    if (call->request->owner[0] == '\0')
+        handle (call);
     else
-        row->handle (call);
+        handle_for (call, call->request->owner);
 }

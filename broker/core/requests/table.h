@@ -10,7 +10,7 @@
 #include "core/requests/requests.h"
 
 /* Appends the keys that the request needs and memory does not answer. link: established. */
-void request_want (requests_t *self, const link_t *link, const Taskmq__Request *request,
+void request_want (requests_t *self, link_t *link, const Taskmq__Request *request,
                    const verdict_t *items, key_list_t *keys);
 /* What it takes of a round's allowance of requests. link: established, or NULL. Changes nothing. */
 size_t request_cost (const requests_t *self, const link_t *link, const Taskmq__Request *request);

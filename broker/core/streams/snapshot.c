@@ -23,7 +23,7 @@ static void ask_for_snapshot (streams_t *self, subscription_t *subscription)
                                       READ_LIST, subscription->start_batch, subscription);
     job->read.filter = subscription->filter->filter;
     job->read.filter.ns = job->ns;
-    filter_scope (&job->read, &subscription->link->access);
+    filter_scope (&job->read, filter_access (subscription->filter, &subscription->link->access));
     job->read.before_number = subscription->snapshot_before;
     job->read.limit = SNAPSHOT_RECORDS;
     job->read.vain_max = self->base->config.read_looks_max;
@@ -57,10 +57,10 @@ static void pack_snapshot (streams_t *self, subscription_t *subscription)
     bytes_mark_t mark = bytes_open (out, BROKER_SNAPSHOT);
     bytes_append_uint (out, SNAPSHOT_SUBSCRIPTION, subscription->id);
     subscription->snapshot_mark = subscription->snapshot_next;
-    subscription->snapshot_next =
-        pack_page (out, SNAPSHOT_TASKS, subscription->snapshot, subscription->snapshot_count,
-                   subscription->snapshot_next, subscription->filter, &subscription->link->access,
-                   &self->base->clocks);
+    subscription->snapshot_next = pack_page (
+        out, SNAPSHOT_TASKS, subscription->snapshot, subscription->snapshot_count,
+        subscription->snapshot_next, subscription->filter,
+        filter_access (subscription->filter, &subscription->link->access), &self->base->clocks);
     bool last =
         subscription->snapshot_next == subscription->snapshot_count && !subscription->snapshot_more;
     bytes_append_uint (out, SNAPSHOT_LAST, last);

@@ -49,7 +49,7 @@ static size_t labels_of (const Taskmq__Filter *filter)
 
 static size_t room_of (const Taskmq__Filter *filter)
 {
-    size_t room = (filter->n_queues + filter->n_sessions) * sizeof (char *) +
+    size_t room = (filter->n_queues + filter->n_sessions + filter->n_owners) * sizeof (char *) +
                   strlen (filter->name_prefix) + 1 + labels_of (filter) * sizeof (label_t) +
                   filter->n_statuses * sizeof (tmq_status_t) +
                   (filter->n_task_ids + filter->n_parents) * sizeof (tmq_id_t);
@@ -57,6 +57,8 @@ static size_t room_of (const Taskmq__Filter *filter)
         room += strlen (filter->queues[i]) + 1;
     for (size_t i = 0; i < filter->n_sessions; i++)
         room += strlen (filter->sessions[i]) + 1;
+    for (size_t i = 0; i < filter->n_owners; i++)
+        room += strlen (filter->owners[i]) + 1;
     for (size_t i = 0; i < filter->n_labels; i++)
         room += strlen (filter->labels[i]->key) + strlen (filter->labels[i]->value) + 2;
     for (size_t i = 0; i < filter->n_agents; i++)
@@ -146,11 +148,29 @@ void filter_free (filter_copy_t *self)
     free (self);
 }
 
-filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const access_t *access)
+/* Digested only where it is asked, as subjects. */
+static void put_owners (filter_copy_t *self, filter_place_t *place, const Taskmq__Filter *filter,
+                        const char **list)
 {
-    static const Taskmq__Filter NO_FILTER = TASKMQ__FILTER__INIT;
-    if (filter == NULL)
-        filter = &NO_FILTER;
+    static const char MARK[] = "owners";
+    if (filter->n_owners == 0)
+        return;
+    crypto_generichash_update (&place->hash, (const uint8_t *) MARK, sizeof (MARK));
+    self->filter.owners = put_texts (place, filter->owners, list, filter->n_owners);
+    self->filter.owners_count = filter->n_owners;
+}
+
+filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *given, const access_t *access)
+{
+    Taskmq__Filter own = TASKMQ__FILTER__INIT;
+    const Taskmq__Filter *filter = given != NULL ? given : &own;
+    char *owner = access->behalf == NULL ? NULL : (char *) access->principal->name;
+    if (owner != NULL) { /* it sees nobody else's, and the tables have an index of his */
+        own = *filter;
+        own.owners = &owner;
+        own.n_owners = 1;
+        filter = &own;
+    }
     size_t bytes = sizeof (filter_copy_t) + room_of (filter);
     filter_copy_t *self = memory_zero (1, bytes);
     self->bytes = bytes;
@@ -160,7 +180,8 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
     /* Lists of pointers first, then what has no alignment. */
     const char **queues = (const char **) (void *) (self + 1);
     const char **sessions = queues + filter->n_queues;
-    label_t *labels = (label_t *) (void *) (sessions + filter->n_sessions);
+    const char **owners = sessions + filter->n_sessions;
+    label_t *labels = (label_t *) (void *) (owners + filter->n_owners);
     tmq_status_t *statuses = (tmq_status_t *) (void *) (labels + labels_of (filter));
     place.at = (uint8_t *) (statuses + filter->n_statuses);
     for (size_t i = 0; i < filter->n_statuses; i++)
@@ -186,6 +207,7 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
     for (size_t i = 0; i < filter->n_task_ids; i++)
         put (&place, filter->task_ids[i].data, sizeof (tmq_id_t));
     put_parents (self, &place, filter);
+    put_owners (self, &place, filter, owners);
     crypto_generichash_update (&place.hash, (const uint8_t *) &filter->created_since,
                                sizeof (filter->created_since));
     crypto_generichash_update (&place.hash, (const uint8_t *) &filter->created_until,
@@ -240,7 +262,7 @@ static bool one_of_ids (const filter_copy_t *filter, const uint8_t *id)
 static bool sees_event (filter_copy_t *filter, const scanned_t *event)
 {
     char queue[TMQ_NAME_LENGTH_MAX + 1];
-    char owner[IDENTITY_SIZE];
+    char owner[TMQ_OWNER_BYTES_MAX + 1];
     if (!filter->scoped)
         return true;
     if (event->queue_bytes >= sizeof (queue) || event->owner_bytes >= sizeof (owner))

@@ -32,6 +32,11 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
 /* What is asked for beside it belongs to its digest. */
 void filter_digest_more (filter_copy_t *self, const char *text);
 void filter_free (filter_copy_t *self); /* accepts NULL */
+/* What the asker may see of what it takes; link: what the link may, if it is not kept here. */
+static inline access_t *filter_access (filter_copy_t *self, access_t *link)
+{
+    return self->scoped ? &self->access : link;
+}
 bool filter_takes_event (filter_copy_t *filter, const scanned_t *event);
 bool filter_takes_record (filter_copy_t *filter, const record_t *record);
 /* Lets a read see what access sees. */

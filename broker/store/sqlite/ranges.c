@@ -359,6 +359,38 @@ static store_code_t plan_labels (ranges_t *self, store_error_t *error)
     return code;
 }
 
+/* Walks what belongs to the owners instead, unless the ranges have less. Only those whom somebody
+ * else acts for have an index of theirs: of others there are few, and each has many tasks. */
+static store_code_t plan_owners (ranges_t *self, store_error_t *error)
+{
+    const filter_t *filter = self->filter;
+    bool narrow = filter->queues_count + filter->sessions_count + filter->statuses_count +
+                      filter->labels_count >
+                  0;
+    int64_t few = 0;
+    int64_t theirs = 0;
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; i < filter->owners_count; i++) {
+        if (!access_is_behalf (filter->owners[i]))
+            return STORE_OK;
+        self->owners[i] = (label_t){RECORD_MARK_OWNER, filter->owners[i]};
+    }
+    for (size_t i = 0; code == STORE_OK && narrow && i < self->count; i++)
+        code = count_few (self, &self->list[i], FEW_MAX, &few, error);
+    for (size_t i = 0; code == STORE_OK && narrow && i < filter->owners_count; i++) {
+        range_t range = {
+            .statement = BY_LABEL, .key = self->ns, .label = &self->owners[i], .high = self->high};
+        code = count_few (self, &range, few, &theirs, error);
+    }
+    if (code != STORE_OK || (narrow && few < FEW_MAX && theirs >= few))
+        return code;
+    self->count = 0;
+    for (size_t i = 0; i < filter->owners_count; i++) /* each once, or it would count twice */
+        if (i == 0 || !select_contains (filter->owners, i, filter->owners[i]))
+            range_add (self, BY_LABEL, self->ns, TMQ_STATUS_NONE)->label = &self->owners[i];
+    return STORE_OK;
+}
+
 store_code_t ranges_open (ranges_t *self, view_t *view, const filter_t *filter,
                           int64_t before_number, store_error_t *error)
 {
@@ -380,6 +412,8 @@ store_code_t ranges_open (ranges_t *self, view_t *view, const filter_t *filter,
         plan_parents (self);
     else if (code == STORE_OK && filter->labels_count > 0)
         code = plan_labels (self, error);
+    if (code == STORE_OK && filter->parents_count == 0 && filter->owners_count > 0)
+        code = plan_owners (self, error);
     return code;
 }
 
@@ -464,7 +498,7 @@ store_code_t ranges_see (const ranges_t *self, int64_t number, bool *seen, store
     bool row;
     const char *queue = "";
     const char *owner = "";
-    *seen = self->filter->scope == NULL;
+    *seen = self->filter->scope == NULL && self->filter->owners_count == 0;
     if (*seen)
         return STORE_OK;
     sqlite3_stmt *statement = view_statement (self->view, WHOSE);
@@ -476,7 +510,8 @@ store_code_t ranges_see (const ranges_t *self, int64_t number, bool *seen, store
         if (code == STORE_OK)
             code =
                 names_text (names, NAME_OWNER, sqlite3_column_int64 (statement, 1), &owner, error);
-        *seen = code == STORE_OK && filter_sees (self->filter, queue, owner);
+        *seen = code == STORE_OK && filter_sees (self->filter, queue, owner) &&
+                select_contains (self->filter->owners, self->filter->owners_count, owner);
     }
     sqlite3_reset (statement);
     return code;
@@ -672,7 +707,7 @@ static store_code_t count_slice (ranges_t *self, uint64_t *count, bool *over, st
     for (; code == STORE_OK && self->counting < self->count; self->counting++) {
         range_t *range = &self->list[self->counting];
         bool all = range->statement == BY_QUEUE && self->filter->labels_count == 0 &&
-                   self->filter->scope == NULL && !self->by_time;
+                   self->filter->owners_count == 0 && self->filter->scope == NULL && !self->by_time;
         code = all ? count_all (self, range, count, error)
                    : count_rows (self, range, count, over, error);
         if (code == STORE_OK && range->high > self->slice_low)

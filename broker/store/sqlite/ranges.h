@@ -32,10 +32,11 @@ typedef struct ranges {
     size_t queues_capacity;
     int64_t sessions[TMQ_FILTER_VALUES_MAX]; /* of the filter */
     size_t sessions_count;
-    bool lists;        /* it is walked by ranges_next */
-    bool ended_early;  /* … and looked at too many in vain to go on */
-    size_t looks;      /* of a count, at entries */
-    size_t vain_max;   /* the caller's: see ranges_ended_early; 0: no limit */
+    label_t owners[TMQ_FILTER_VALUES_MAX]; /* marks of the filter's owners, if all have one */
+    bool lists;                            /* it is walked by ranges_next */
+    bool ended_early;                      /* … and looked at too many in vain to go on */
+    size_t looks;                          /* of a count, at entries */
+    size_t vain_max;                       /* the caller's: see ranges_ended_early; 0: no limit */
     int64_t slice_low; /* of a count: the numbers from here to high are being counted … */
     size_t counting;   /* … and this range is next */
     struct range *list;

@@ -386,6 +386,24 @@ static store_code_t write_labels (tables_t *self, const record_t *record, store_
     return code;
 }
 
+/* The index of those whom others act for: a mark at the first place behind the labels. */
+static store_code_t write_owner (tables_t *self, const record_t *record, store_error_t *error)
+{
+    int64_t ns;
+    if (!access_is_behalf (record->owner))
+        return STORE_OK;
+    store_code_t code = names_find (&self->names, NAME_NAMESPACE, 0, record->ns, &ns, error);
+    if (code != STORE_OK)
+        return code;
+    sqlite3_stmt *statement = self->statements[LABEL];
+    sqlite3_bind_int64 (statement, 1, record->number);
+    sqlite3_bind_int64 (statement, 2, TMQ_LABELS_MAX);
+    sqlite3_bind_int64 (statement, 3, ns);
+    sqlite3_bind_text (statement, 4, RECORD_MARK_OWNER, -1, SQLITE_STATIC);
+    sqlite3_bind_text (statement, 5, record->owner, -1, SQLITE_STATIC);
+    return sql_do (statement, "the owner of a task cannot be written", error);
+}
+
 static store_code_t find_names (tables_t *self, const record_t *record, row_names_t *names,
                                 store_error_t *error)
 {
@@ -440,6 +458,8 @@ static store_code_t write_image (tables_t *self, const image_t *image, store_err
         code = write_body (self, record->number, ROW_BODY_RESULT, image->result, error);
     if (code == STORE_OK)
         code = write_labels (self, record, error);
+    if (code == STORE_OK)
+        code = write_owner (self, record, error);
     return code;
 }
 

@@ -14,10 +14,11 @@
 
 #define CORE_NEVER INT64_MAX
 
-/* Whoever is to get the answer of an operation. */
+/* Whoever is to get the answer of an operation, and whom it is for. */
 typedef struct core_target {
-    void *waiter; /* a blocking call; NULL: it becomes a completion */
-    void *user;   /* of the completion */
+    void *waiter;      /* a blocking call; NULL: it becomes a completion */
+    void *user;        /* of the completion */
+    const char *owner; /* that we act for; NULL: ourselves */
 } core_target_t;
 
 typedef struct core_answer {

@@ -28,3 +28,12 @@ int core_check_name (const char *name, const char *field, bool required, tmq_err
     return core_error (error, TMQ_INVALID, "%s: must match [A-Za-z0-9._-]{1,%d}", field,
                        TMQ_NAME_LENGTH_MAX);
 }
+
+int core_check_owner (const char *owner, tmq_error_t *error)
+{
+    int code = core_check_name (owner, "owner", true, error);
+    if (code == TMQ_OK && strlen (owner) > TMQ_BEHALF_BYTES_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "owner: %zu bytes, at most %d", strlen (owner),
+                           TMQ_BEHALF_BYTES_MAX);
+    return code;
+}

@@ -10,5 +10,7 @@
 
 int core_check_text (const char *text, const char *field, size_t bytes_max, tmq_error_t *error);
 int core_check_name (const char *name, const char *field, bool required, tmq_error_t *error);
+/* Whom a gateway acts for. */
+int core_check_owner (const char *owner, tmq_error_t *error);
 
 #endif

@@ -426,14 +426,16 @@ int tmq_wait (tmq_status_t *out, tmq_client_t *client, const tmq_id_t *id, uint3
     core_answer_t *answer = NULL;
     client_waiter_t waiter = {.answer = NULL};
     int64_t deadline_ms = client_deadline (timeout_ms);
+    const char *owner = client_owner (client);
     if (id == NULL)
         return core_error (error, TMQ_INVALID, "the id is NULL");
+    client = client_base (client);
     int code = client_enter (client, error);
     if (code != TMQ_OK)
         return code;
     code = client_cond_init (&waiter.cond);
     if (code == TMQ_OK) {
-        code = core_wait (client->core, id, 1, (core_target_t){&waiter, NULL}, deadline_ms,
+        code = core_wait (client->core, id, 1, (core_target_t){&waiter, NULL, owner}, deadline_ms,
                           client_now_ms (), error);
         if (code == TMQ_OK) {
             code = client_await (&answer, client, &waiter, error);
@@ -454,10 +456,12 @@ int tmq_wait_start (tmq_client_t *client, const tmq_id_t *ids, size_t count, uin
     int64_t deadline_ms = client_deadline (timeout_ms);
     if (ids == NULL || count == 0)
         return core_error (error, TMQ_INVALID, "at least one id is needed");
+    const char *owner = client_owner (client);
+    client = client_base (client);
     int code = client_enter (client, error);
     if (code != TMQ_OK)
         return code;
-    code = core_wait (client->core, ids, count, (core_target_t){NULL, user}, deadline_ms,
+    code = core_wait (client->core, ids, count, (core_target_t){NULL, user, owner}, deadline_ms,
                       client_now_ms (), error);
     client_leave (client);
     return code;

@@ -30,6 +30,9 @@ int tmq_subscription_new (tmq_subscription_t **out, tmq_client_t *client,
 {
     tmq_subscription_options_t options;
     options_subscription (&options, in);
+    if (client_owner (client) != NULL)
+        options.owner = client_owner (client);
+    client = client_base (client);
     int code = client_enter (client, error);
     if (code != TMQ_OK)
         return code;

@@ -53,6 +53,8 @@ int tmq_worker_new (tmq_worker_t **out, tmq_client_t *client, const tmq_worker_o
     char name[TMQ_NAME_LENGTH_MAX + 1];
     tmq_worker_options_t options;
     options_worker (&options, in);
+    if (client_owner (client) != NULL)
+        return core_error (error, TMQ_INVALID, "a worker does not act on behalf of an owner");
     int code = client_enter (client, error);
     if (code != TMQ_OK)
         return code;
@@ -275,7 +277,7 @@ static int say_for (tmq_part_t **part, tmq_worker_t *self, word_t word, uint32_t
         client_leave (self->object.client);
         return core_error (error, TMQ_NO_MEMORY, NULL);
     }
-    code = start (self, &word, (core_target_t){&waiter, NULL}, deadline_ms, error);
+    code = start (self, &word, (core_target_t){&waiter, NULL, NULL}, deadline_ms, error);
     if (code != TMQ_OK) {
         client_leave (self->object.client);
         pthread_cond_destroy (&waiter.cond);
@@ -302,7 +304,7 @@ static int say_start (tmq_worker_t *self, word_t word, uint32_t timeout_ms, void
     int code = enter (self, error);
     if (code != TMQ_OK)
         return code;
-    code = start (self, &word, (core_target_t){NULL, user}, deadline_ms, error);
+    code = start (self, &word, (core_target_t){NULL, user, NULL}, deadline_ms, error);
     client_leave (self->object.client);
     return code;
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/errors.h"
 #include "client/options.h"
 
@@ -45,6 +46,7 @@ bool client_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_m
 
 int tmq_client_fd (tmq_client_t *client)
 {
+    client = client_base (client);
     if (client_enter (client, NULL) != TMQ_OK)
         return -1;
     client->attended = true;
@@ -70,6 +72,7 @@ int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count, tmq_clie
                      uint32_t timeout_ms)
 {
     *count = 0;
+    client = client_base (client);
     if (max == 0)
         return TMQ_INVALID;
     int64_t deadline_ms = client_deadline (timeout_ms);
@@ -140,6 +143,8 @@ int client_call (core_answer_t **answer, tmq_client_t *client, core_request_t *r
     *answer = NULL;
     int64_t deadline_ms = client_deadline (timeout_ms);
     client_waiter_t waiter = {.answer = NULL};
+    const char *owner = client_owner (client);
+    client = client_base (client);
     int code = client_enter (client, error);
     if (code != TMQ_OK) {
         core_request_free (request);
@@ -150,7 +155,7 @@ int client_call (core_answer_t **answer, tmq_client_t *client, core_request_t *r
         core_request_free (request);
         return core_error (error, TMQ_NO_MEMORY, NULL);
     }
-    code = core_start (client->core, request, (core_target_t){&waiter, NULL}, deadline_ms,
+    code = core_start (client->core, request, (core_target_t){&waiter, NULL, owner}, deadline_ms,
                        client_now_ms (), error);
     client->started_calls++;
     if (code == TMQ_OK)
@@ -186,12 +191,14 @@ int client_begin (tmq_client_t *client, core_request_t *request, uint32_t timeou
                   tmq_error_t *error)
 {
     int64_t deadline_ms = client_deadline (timeout_ms);
+    const char *owner = client_owner (client);
+    client = client_base (client);
     int code = client_enter (client, error);
     if (code != TMQ_OK) {
         core_request_free (request);
         return code;
     }
-    code = core_start (client->core, request, (core_target_t){NULL, user}, deadline_ms,
+    code = core_start (client->core, request, (core_target_t){NULL, user, owner}, deadline_ms,
                        client_now_ms (), error);
     client_leave (client);
     return code;
@@ -349,12 +356,34 @@ int tmq_client_open (tmq_client_t **out, const char *uri, tmq_error_t *error)
     return tmq_client_new (out, &options, error);
 }
 
+int tmq_client_on_behalf (tmq_client_t **out, tmq_client_t *client, const char *owner,
+                          tmq_error_t *error)
+{
+    int code = core_check_owner (owner, error);
+    if (code != TMQ_OK)
+        return code;
+    if (client == NULL || client->base != NULL)
+        return core_error (error, TMQ_INVALID, "client: %s",
+                           client == NULL ? "it is NULL" : "it acts for somebody already");
+    tmq_client_t *self = calloc (1, sizeof *self);
+    if (self == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    self->base = client;
+    snprintf (self->owner, sizeof self->owner, "%s", owner);
+    *out = self;
+    return TMQ_OK;
+}
+
 void tmq_client_free (tmq_client_t **pointer)
 {
     if (pointer == NULL || *pointer == NULL)
         return;
     tmq_client_t *client = *pointer;
     *pointer = NULL;
+    if (client->base != NULL) {
+        free (client);
+        return;
+    }
     if (client_enter (client, NULL) != TMQ_OK)
         return; /* of a forked child: its threads and sockets are the parent's */
     client->leaving = true;
@@ -371,6 +400,7 @@ void tmq_client_free (tmq_client_t **pointer)
 
 int tmq_client_connect (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
+    client = client_base (client);
     int64_t deadline_ms = client_deadline (timeout_ms);
     bool final = false;
     int code = client_enter (client, error);
@@ -388,6 +418,7 @@ int tmq_client_connect (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *
 
 int tmq_client_flush (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
+    client = client_base (client);
     int64_t deadline_ms = client_deadline (timeout_ms);
     tmq_error_t reason;
     bool final = false;
@@ -420,6 +451,7 @@ static bool is_forgotten (const core_answer_t *answer, const tmq_id_t *id, const
 
 int tmq_forget (size_t *count, tmq_client_t *client, const tmq_id_t *id, const void *user)
 {
+    client = client_base (client);
     int code = client_enter (client, NULL);
     if (code != TMQ_OK)
         return code;
@@ -443,6 +475,7 @@ int tmq_forget (size_t *count, tmq_client_t *client, const tmq_id_t *id, const v
 
 int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client)
 {
+    client = client_base (client);
     size_t endpoint = 0;
     int code = client_enter (client, NULL);
     if (code != TMQ_OK)
@@ -468,6 +501,7 @@ static int64_t clock_ahead_ms (const core_rights_t *rights)
 
 int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
 {
+    client = client_base (client);
     tmq_whoami_t who = {.size = sizeof who};
     tmq_broker_info_t info;
     size_t endpoint;
@@ -510,6 +544,7 @@ int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
 
 void tmq_client_counters (tmq_client_counters_t *out, tmq_client_t *client)
 {
+    client = client_base (client);
     memset (out, 0, sizeof *out);
     if (client_enter (client, NULL) != TMQ_OK)
         return;

@@ -33,6 +33,8 @@ typedef struct client_object {
 } client_object_t;
 
 struct tmq_client {
+    tmq_client_t *base; /* of tmq_client_on_behalf: all that it has but a name; NULL: it is whole */
+    char owner[TMQ_BEHALF_BYTES_MAX + 1];
     pthread_mutex_t lock; /* for everything below that is not the I/O thread's own */
     core_t *core;
     pid_t pid; /* of the process that made it */
@@ -80,6 +82,18 @@ struct tmq_client {
     char own_text[KEY_TEXT_SIZE];       /* the keys of that connection, for people */
     char server_text[KEY_TEXT_SIZE];
 };
+
+/* The client that has the connection. */
+static inline tmq_client_t *client_base (tmq_client_t *client)
+{
+    return client != NULL && client->base != NULL ? client->base : client;
+}
+
+/* For whom is what is started with it; NULL: for ourselves. */
+static inline const char *client_owner (const tmq_client_t *client)
+{
+    return client != NULL && client->base != NULL ? client->owner : NULL;
+}
 
 /* deliver.c. */
 

@@ -161,6 +161,20 @@ static int check_marks (const char *const *texts, size_t count, const char *fiel
     return code;
 }
 
+static int check_owners (const tmq_filter_t *filter, tmq_error_t *error)
+{
+    int code = TMQ_OK;
+    if (filter->owners_count > TMQ_FILTER_VALUES_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "owners: %zu, at most %d are allowed",
+                           filter->owners_count, TMQ_FILTER_VALUES_MAX);
+    for (size_t i = 0; code == TMQ_OK && i < filter->owners_count; i++) {
+        if (filter->owners[i] == NULL || filter->owners[i][0] == '\0')
+            return core_error (error, TMQ_INVALID, "owners: must not be empty");
+        code = core_check_text (filter->owners[i], "owners", TMQ_OWNER_BYTES_MAX, error);
+    }
+    return code;
+}
+
 int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_t *error)
 {
     int code = check_strings (filter->queues, filter->queues_count, "queue", error);
@@ -184,6 +198,11 @@ int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_
         return core_error (error, TMQ_INVALID, "parents: not for subscriptions");
     if (subscription && filter->agents_count + filter->files_count != 0)
         return core_error (error, TMQ_INVALID, "agents, files: not for subscriptions");
+    if (subscription && filter->owners_count != 0)
+        return core_error (error, TMQ_INVALID, "owners: not for subscriptions");
+    code = check_owners (filter, error);
+    if (code != TMQ_OK)
+        return code;
     code = check_marks (filter->agents, filter->agents_count, "agents", TMQ_TURN_AGENT_BYTES_MAX,
                         error);
     if (code == TMQ_OK)
@@ -233,6 +252,7 @@ static void encode_filter (bytes_t *out, const tmq_filter_t *filter)
         bytes_append_element (out, 10, filter->parents[i].bytes, ID_BYTES);
     encode_names (out, 11, filter->agents, filter->agents_count);
     encode_names (out, 12, filter->files, filter->files_count);
+    encode_names (out, 13, filter->owners, filter->owners_count);
 }
 
 static void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter)

@@ -5,7 +5,9 @@
 #include "codec/request.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/errors.h"
 #include "request_kinds.h"
 
 static const uint8_t kinds[CORE_OP_END] = {
@@ -26,6 +28,7 @@ core_request_t *core_request_new (unsigned op)
     request->large = (flags & REQUEST_LARGE) != 0 || op == TMQ_OP_COUNT;
     request->changes = (flags & REQUEST_NEEDS_ID) != 0;
     request->quiet = (flags & REQUEST_QUIET) != 0;
+    request->owned = (flags & REQUEST_OWNED) != 0;
     request->deadline_ms = CORE_NEVER;
     request->timer.kind = CORE_TIMER_REQUEST;
     request->timer.item = request;
@@ -42,6 +45,24 @@ void core_request_shed (core_request_t *request)
     request->items = NULL;
     free (request->refused_text);
     request->refused_text = NULL;
+    free (request->owner);
+    request->owner = NULL;
+}
+
+int core_request_for (core_request_t *request, const char *owner, tmq_error_t *error)
+{
+    for (; request != NULL; request = request->next) {
+        if (!request->owned)
+            return core_error (error, TMQ_INVALID, "this cannot be done on behalf of an owner");
+        if (request->fields.length + CORE_OWNER_BYTES > CORE_FIELDS_BYTES_MAX)
+            return core_error (error, TMQ_TOO_LARGE,
+                               "%zu bytes beside payloads, at most %d for an owner",
+                               request->fields.length, CORE_FIELDS_BYTES_MAX - CORE_OWNER_BYTES);
+        request->owner = strdup (owner);
+        if (request->owner == NULL)
+            return core_error (error, TMQ_NO_MEMORY, NULL);
+    }
+    return TMQ_OK;
 }
 
 void core_request_free_one (core_request_t *request)

@@ -15,6 +15,7 @@
 
 enum {
     CORE_RESERVE_BYTES = 64, /* of an envelope: the head of a request; the token is shorter */
+    CORE_OWNER_BYTES = 2 + TMQ_BEHALF_BYTES_MAX, /* … and more of one that names an owner */
     /* Of one request, so that it fits an envelope that holds nothing else. */
     CORE_FIELDS_BYTES_MAX = TMQ_ENVELOPE_BYTES_MAX - 2 * CORE_RESERVE_BYTES
 };
@@ -187,6 +188,7 @@ struct core_request {
     bool large;        /* its reply may exceed 4 KiB */
     bool changes;      /* it changes something: it has a request id, and may end as unknown */
     bool quiet;        /* it is answered only when it is refused */
+    bool owned;        /* it may be for an owner whom we act for */
     bool internal;     /* of the core: forgotten with the link */
     bool maybe_done;   /* handed to the broker, and no answer says that nothing was done */
     bool maybe_before; /* the same, of an earlier link */
@@ -194,6 +196,7 @@ struct core_request {
     int refused;       /* code of the refusal that it waits for */
     uint32_t refused_ms;
     char *refused_text; /* NULL: none */
+    char *owner;        /* that it is for; NULL: ourselves */
     uint8_t request_id[16];
     bytes_t fields;     /* its operation as protobuf, with tag */
     bytes_t body;       /* its part of the second frame */
@@ -223,6 +226,9 @@ void core_request_free_one (core_request_t *request);
 void core_request_shed (core_request_t *request);
 /* Bytes that it holds. */
 size_t core_request_bytes (const core_request_t *request);
+/* It is for this owner; with all members of its group. A code: nobody does this for others, or its
+ * fields leave no room for him. */
+int core_request_for (core_request_t *request, const char *owner, tmq_error_t *error);
 /* Its operation; the caller appends the members and closes it by bytes_close. */
 bytes_mark_t core_request_begin (core_request_t *request);
 /* True for what ends an attempt. */

@@ -10,6 +10,7 @@ enum {
     REQUEST_ID = 1,
     REQUEST_DEADLINE_MS = 2,
     REQUEST_REQUEST_ID = 3,
+    REQUEST_OWNER = 4,
     REQUEST_GOODBYE = 11,
     REQUEST_SUBMIT = 20
 };
@@ -51,9 +52,9 @@ static bool needs_wrapping (const core_request_t *request)
 static bool message_fits (const core_messages_t *self, const core_request_t *request,
                           size_t requests)
 {
+    size_t head = CORE_RESERVE_BYTES + (request->owner != NULL ? CORE_OWNER_BYTES : 0);
     return requests < TMQ_REQUESTS_MAX &&
-           self->envelope.length + request->fields.length + CORE_RESERVE_BYTES <=
-               TMQ_ENVELOPE_BYTES_MAX &&
+           self->envelope.length + request->fields.length + head <= TMQ_ENVELOPE_BYTES_MAX &&
            self->body.length + request->body.length <= TMQ_FRAME_BYTES_MAX;
 }
 
@@ -73,6 +74,8 @@ static void message_add (core_messages_t *self, const core_request_t *request)
     bytes_append_uint (out, REQUEST_DEADLINE_MS, wire_deadline (self, request));
     if (request->changes)
         bytes_append_blob (out, REQUEST_REQUEST_ID, request->request_id, 16);
+    if (request->owner != NULL)
+        bytes_append_string (out, REQUEST_OWNER, request->owner);
     if (needs_wrapping (request))
         bytes_append_element (out, REQUEST_SUBMIT, request->fields.data, request->fields.length);
     else

@@ -297,7 +297,10 @@ static void start_one (core_requests_t *self, core_request_t *request, int64_t d
 int core_request_start (core_requests_t *self, core_request_t *request, core_target_t target,
                         int64_t deadline_ms, tmq_error_t *error)
 {
-    int code = core_admit (self, 1, chain_bytes (request), target, error);
+    int code =
+        target.owner != NULL ? core_request_for (request, target.owner, error) : (int) TMQ_OK;
+    if (code == TMQ_OK)
+        code = core_admit (self, 1, chain_bytes (request), target, error);
     if (code != TMQ_OK) {
         core_request_free (request);
         return code;

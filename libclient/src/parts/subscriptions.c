@@ -61,6 +61,7 @@ struct core_subscription {
     core_subscription_t *next_credit; /* among those that owe credit */
     uint64_t number;                  /* on this link */
     bytes_t filter;                   /* packed, with tag */
+    char *owner;                      /* that it is for; NULL: ourselves */
     char *text;                       /* when ENDED */
     uint64_t since_time;
     cursor_t received;
@@ -156,7 +157,9 @@ static void subscribe (core_subscription_t *self)
     core_subscriptions_t *all = self->all;
     core_request_t *request = core_internal_new (all->requests, CORE_OP_SUBSCRIBE);
     self->number = core_slots_add (&all->numbers, self);
-    if (request == NULL || self->number == 0) {
+    bool named = request != NULL &&
+                 (self->owner == NULL || core_request_for (request, self->owner, NULL) == TMQ_OK);
+    if (!named || self->number == 0) {
         core_request_free (request);
         core_link_drop (all->requests->link, TMQ_NO_MEMORY, NULL);
         return;
@@ -551,6 +554,13 @@ static int subscription_init (core_subscription_t *self, const tmq_subscription_
             core_check_text (options->name_prefix, "name_prefix", TMQ_ENTRY_NAME_BYTES_MAX, error);
     if (code != TMQ_OK)
         return code;
+    if (options->owner != NULL) {
+        self->owner = strdup (options->owner);
+        code = self->owner != NULL ? core_check_owner (options->owner, error)
+                                   : core_error (error, TMQ_NO_MEMORY, NULL);
+    }
+    if (code != TMQ_OK)
+        return code;
     if (given && !cursor_parse (&self->received, text))
         return core_error (error, TMQ_BAD_CURSOR, "cursor: GENERATION-SEQUENCE or SEQUENCE");
     core_encode_subscription_filter (&self->filter, 2, options);
@@ -580,6 +590,7 @@ int core_subscriptions_add (core_subscription_t **out, core_subscriptions_t *all
     int code = subscription_init (self, options, error);
     if (code != TMQ_OK) {
         bytes_free (&self->filter);
+        free (self->owner);
         free (self);
         return code;
     }
@@ -616,6 +627,7 @@ void core_subscription_free (core_subscription_t *self)
     buffer_clear (self);
     seen_clear (self);
     bytes_free (&self->filter);
+    free (self->owner);
     free (self->text);
     free (self);
 }

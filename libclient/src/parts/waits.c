@@ -20,6 +20,7 @@
 #include "parts/waits.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/errors.h"
 #include "ids.h"
@@ -37,6 +38,7 @@ typedef struct waiter {
 /* A task that is waited for. */
 struct core_wait {
     core_idnode_t node; /* first: found by its id */
+    char *owner; /* that it is waited for; NULL: ourselves. What he may see another may not */
     waiter_t *waiters;
     core_wait_t *next; /* among the pending */
     core_wait_t *previous;
@@ -128,6 +130,7 @@ static void wait_free (core_waits_t *self, core_wait_t *wait)
     if (wait->hung != NULL)
         wait->hung->wait = NULL;
     core_idmap_remove (&self->tasks, &wait->node);
+    free (wait->owner);
     free (wait);
 }
 
@@ -143,16 +146,31 @@ static void wait_shed (core_waits_t *self, core_wait_t *wait)
 
 /* Starting. */
 
-static core_wait_t *wait_find (core_waits_t *self, const tmq_id_t *id)
+static bool is_same (const char *owner, const char *other)
+{
+    return owner == NULL || other == NULL ? owner == other : strcmp (owner, other) == 0;
+}
+
+static core_wait_t *wait_get (core_waits_t *self, const tmq_id_t *id, const char *owner)
 {
     core_idnode_t *node = core_idmap_get (&self->tasks, id);
-    if (node != NULL)
-        return (core_wait_t *) node;
-    core_wait_t *wait = calloc (1, sizeof *wait);
+    while (node != NULL && !is_same (((core_wait_t *) node)->owner, owner))
+        node = core_idmap_again (node);
+    return (core_wait_t *) node;
+}
+
+static core_wait_t *wait_find (core_waits_t *self, const tmq_id_t *id, const char *owner)
+{
+    core_wait_t *wait = wait_get (self, id, owner);
+    if (wait != NULL)
+        return wait;
+    wait = calloc (1, sizeof *wait);
     if (wait == NULL)
         return NULL;
     wait->node.id = *id;
-    if (!core_idmap_add (&self->tasks, &wait->node)) {
+    wait->owner = owner != NULL ? strdup (owner) : NULL;
+    if ((owner != NULL && wait->owner == NULL) || !core_idmap_add (&self->tasks, &wait->node)) {
+        free (wait->owner);
         free (wait);
         return NULL;
     }
@@ -183,11 +201,12 @@ static void waiter_end (core_waits_t *self, waiter_t *waiter, int code, const ch
     core_answers_push (&self->requests->answers, &waiter->answer);
 }
 
-static void waiter_start (core_waits_t *self, waiter_t *waiter, int64_t deadline_ms)
+static void waiter_start (core_waits_t *self, waiter_t *waiter, const char *owner,
+                          int64_t deadline_ms)
 {
     core_wait_t *wait = NULL;
     if (core_timer_reserve (self->requests, 1)) {
-        wait = wait_find (self, &waiter->answer.completion.task_id);
+        wait = wait_find (self, &waiter->answer.completion.task_id, owner);
         if (wait == NULL)
             self->requests->timers_alive--;
     }
@@ -239,7 +258,7 @@ int core_waits_start (core_waits_t *self, const tmq_id_t *ids, size_t count, cor
     while (first != NULL) {
         waiter_t *next = first->next;
         first->next = NULL;
-        waiter_start (self, first, deadline_ms);
+        waiter_start (self, first, target.owner, deadline_ms);
         first = next;
     }
     return TMQ_OK;
@@ -266,11 +285,15 @@ static size_t abandon (core_waits_t *self, core_wait_t *wait, const void *user)
 
 size_t core_waits_abandon (core_waits_t *self, const tmq_id_t *id, const void *user)
 {
-    if (id != NULL) {
-        core_idnode_t *node = core_idmap_get (&self->tasks, id);
-        return node != NULL ? abandon (self, (core_wait_t *) node, user) : 0;
-    }
     size_t count = 0;
+    if (id != NULL)
+        for (core_idnode_t *node = core_idmap_get (&self->tasks, id); node != NULL;) {
+            core_idnode_t *next = core_idmap_again (node); /* of another owner */
+            count += abandon (self, (core_wait_t *) node, user);
+            node = next;
+        }
+    if (id != NULL)
+        return count;
     for (size_t i = 0; i < self->tasks.capacity; i++)
         for (core_idnode_t *node = self->tasks.buckets[i]; node != NULL;) {
             core_idnode_t *next = node->next;
@@ -288,17 +311,24 @@ bool core_waits_waiting (const core_waits_t *self)
     return self->requests->released != NULL || (any && self->asked < TMQ_LINK_WAITS_MAX);
 }
 
-/* Asks for the first tasks of a list: those without a deadline apart from the others, because the
- * broker keeps a request's ids as long as the longest of them is wanted. */
+/* Asks for the first tasks of a list, as far as they are for the same owner: those without a
+ * deadline apart from the others, because the broker keeps a request's ids as long as the longest
+ * of them is wanted. */
 static void ask (core_waits_t *self, const core_wait_list_t *list, bool for_ever)
 {
     core_request_t *request = core_internal_new (self->requests, CORE_OP_WAIT);
     size_t ids = 0;
+    const char *owner = list->first->owner;
+    if (request != NULL && owner != NULL && core_request_for (request, owner, NULL) != TMQ_OK) {
+        core_request_free (request);
+        request = NULL;
+    }
     if (request != NULL) {
         request->deadline_ms = for_ever ? CORE_NEVER : 0;
         bytes_mark_t mark = core_request_begin (request);
         for (core_wait_t *wait = list->first;
-             wait != NULL && ids < TMQ_WAIT_IDS_MAX && self->asked + ids < TMQ_LINK_WAITS_MAX;
+             wait != NULL && ids < TMQ_WAIT_IDS_MAX && self->asked + ids < TMQ_LINK_WAITS_MAX &&
+             is_same (wait->owner, owner);
              wait = wait->next) {
             bytes_append_element (&request->fields, 1, wait->node.id.bytes, ID_BYTES);
             int64_t until = for_ever ? CORE_NEVER : wait_until (self, wait);
@@ -367,19 +397,19 @@ void core_waits_reply (core_waits_t *self, core_request_t *request, const Taskmq
     for (size_t i = 0; i < reply->waited->n_items; i++) {
         const Taskmq__WaitedItem *item = reply->waited->items[i];
         tmq_id_t id;
-        core_idnode_t *node = NULL;
+        core_wait_t *wait = NULL;
         self->looked++;
         if (id_from_bytes (&id, item->task_id.data, item->task_id.len))
-            node = core_idmap_get (&self->tasks, &id);
-        if (node == NULL)
+            wait = wait_get (self, &id, request->owner);
+        if (wait == NULL)
             continue;
         core_refused_t *refused =
             item->code == TMQ_NOT_FOUND ? core_refused_find (self->requests, &id) : NULL;
         if (refused != NULL)
-            hang (self, (core_wait_t *) node, refused);
+            hang (self, wait, refused);
         else
-            wait_end (self, (core_wait_t *) node, (int) item->code,
-                      item->text[0] != '\0' ? item->text : NULL, (tmq_status_t) item->status);
+            wait_end (self, wait, (int) item->code, item->text[0] != '\0' ? item->text : NULL,
+                      (tmq_status_t) item->status);
     }
 }
 
