@@ -17,11 +17,11 @@
 
 /* Names that are set here, or that only an outer worker can have set. */
 static const char *const own_names[] = {
-    "TASKMQ_TASK_ID=",        "TASKMQ_ATTEMPT=",        "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
-    "TASKMQ_TRACE=",          "TASKMQ_MAX_RUNTIME_MS=", "TASKMQ_METHOD=",   "TASKMQ_FD=",
-    "TASKMQ_LABELS=",         "TASKMQ_META=",           "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=",
-    "TASKMQ_NAMESPACE=",      "TASKMQ_AFTER=",          "TASKMQ_TURNS=",    "TASKMQ_WORKDIR=",
-    "TASKMQ_CHECKPOINT_FILE="};
+    "TASKMQ_TASK_ID=",         "TASKMQ_ATTEMPT=",        "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
+    "TASKMQ_TRACE=",           "TASKMQ_MAX_RUNTIME_MS=", "TASKMQ_METHOD=",   "TASKMQ_FD=",
+    "TASKMQ_LABELS=",          "TASKMQ_META=",           "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=",
+    "TASKMQ_NAMESPACE=",       "TASKMQ_AFTER=",          "TASKMQ_TURNS=",    "TASKMQ_WORKDIR=",
+    "TASKMQ_CHECKPOINT_FILE=", "TASKMQ_META_FILE=",      "TRACEPARENT=",     "TRACESTATE="};
 /* Secrets of the worker, which are none of the program's business. */
 static const char *const secret_names[] = {"TASKMQ_KEY=", "TASKMQ_JOIN="};
 static const char key_file_name[] = "TASKMQ_KEY_FILE";
@@ -98,6 +98,21 @@ static void put_after (variables_t *self, const tmq_assignment_t *task)
     free (text);
 }
 
+/* As programs that follow traces look for it: "TRACEPARENT TRACESTATE", or the first alone. One
+ * that the worker itself was started with is no task's. */
+static void put_trace (variables_t *self, const char *trace)
+{
+    const size_t parent = strcspn (trace, " ");
+    if (parent == 0)
+        return;
+    char *text = must_copy (trace);
+    text[parent] = '\0';
+    put (self, "TRACEPARENT", text);
+    if (trace[parent] != '\0')
+        put (self, "TRACESTATE", trace + parent + 1);
+    free (text);
+}
+
 static void put_task (variables_t *self, const tmq_assignment_t *task)
 {
     char number[24];
@@ -111,6 +126,7 @@ static void put_task (variables_t *self, const tmq_assignment_t *task)
     put (self, "TASKMQ_METHOD", task->method);
     put (self, "TASKMQ_META", task->meta);
     put (self, "TASKMQ_TRACE", task->trace);
+    put_trace (self, task->trace);
     snprintf (number, sizeof number, "%" PRIu64, task->max_runtime_ms);
     put (self, "TASKMQ_MAX_RUNTIME_MS", task->max_runtime_ms ? number : "");
     snprintf (number, sizeof number, "%" PRIu32, task->turns);
@@ -126,6 +142,7 @@ static void put_place (variables_t *self, const work_job_t *job)
         const char *what;
     } paths[] = {{"TASKMQ_WORKDIR", WORKPLACE_WORK},
                  {"TASKMQ_CHECKPOINT_FILE", WORKPLACE_CHECKPOINT},
+                 {"TASKMQ_META_FILE", WORKPLACE_META},
                  {"TASKMQ_PAYLOAD_FILE", WORKPLACE_PAYLOAD}};
     for (size_t i = 0; i < sizeof paths / sizeof *paths - !job->plan->payload_file; i++) {
         char *path = workplace_path (job->place, paths[i].what);

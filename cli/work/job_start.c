@@ -127,6 +127,8 @@ static bool make_place (work_job_t *job, const tmq_part_t *checkpoint, int paylo
     return job->place &&
            workplace_write (job->place, WORKPLACE_CHECKPOINT, checkpoint ? checkpoint->bytes : NULL,
                             checkpoint ? checkpoint->length : 0) &&
+           workplace_write (job->place, WORKPLACE_META, job->assignment->meta,
+                            strlen (job->assignment->meta)) &&
            (!job->plan->payload_file || write_payload (job, payload));
 }
 

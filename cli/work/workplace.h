@@ -29,6 +29,7 @@ bool workplace_remove (const char *place, uint64_t longest_ms, bool *slow);
 /* What is in it. */
 #define WORKPLACE_PAYLOAD "payload"
 #define WORKPLACE_CHECKPOINT "checkpoint"
+#define WORKPLACE_META "meta"
 #define WORKPLACE_WORK "work"
 
 #endif

@@ -68,6 +68,26 @@ json status '"completed"'
 json attempt 3
 out_has '"kind":"released"'
 
+# What came with it, as a file too; the trace in the words of those who follow traces. What the worker
+# itself was started with is no task's.
+parent=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+submit q --meta '{"from":"web"}' --trace "$parent vendor=a,other=b c"
+export TRACEPARENT=outer TRACESTATE=outer
+# shellcheck disable=SC2016 # the program's
+show='cat "$TASKMQ_META_FILE"; printf "|%s|%s" "${TRACEPARENT-none}" "${TRACESTATE-none}"'
+run 0 taskctl work q --drain -- sh -c "$show"
+run 0 taskctl result "$id"
+[ "$(cat out)" = "{\"from\":\"web\"}|$parent|vendor=a,other=b c" ] || fail "meta and trace: $(cat out)"
+submit q --trace "$parent"
+run 0 taskctl work q --drain -- sh -c "$show"
+run 0 taskctl result "$id"
+[ "$(cat out)" = "|$parent|none" ] || fail "a trace without a state: $(cat out)"
+submit q
+run 0 taskctl work q --drain -- sh -c "$show"
+run 0 taskctl result "$id"
+[ "$(cat out)" = "|none|none" ] || fail "no trace: $(cat out)"
+unset TRACEPARENT TRACESTATE
+
 # The payload: as a file, larger than a pipe, unread.
 printf 'a\0b' >bytes
 submit q --file bytes
