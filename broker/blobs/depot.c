@@ -149,8 +149,10 @@ static bool keep_blob (const depot_t *self, const uint8_t *hash, int fd, const s
     int bucket = open_bucket (self, hex, false);
     if (bucket < 0)
         return false;
+    /* A crash may have come between its name and the sync of that. */
     bool there = find (bucket, hex + 2, &info) && info.st_dev == file->st_dev &&
-                 info.st_ino == file->st_ino && futimens (fd, NULL) == 0;
+                 info.st_ino == file->st_ino && futimens (fd, NULL) == 0 && fsync (fd) == 0 &&
+                 fsync (bucket) == 0 && fsync (self->directory) == 0;
     close (bucket);
     return there;
 }
@@ -323,6 +325,14 @@ static bool is_intact (depot_t *self, const upload_t *upload, int bucket, const 
     return intact;
 }
 
+/* The directory of buckets, too: a crash may have come before it knew this one for certain. */
+static int sync_names (const depot_t *self, int bucket)
+{
+    return fsync (bucket) == 0 && fsync (self->directory) == 0 && fsync (self->uploads_at) == 0
+               ? 0
+               : errno;
+}
+
 /* Somebody else brought the same bytes before: one copy is enough, and gets this first name, too.
  */
 static int share (const depot_t *self, const upload_t *upload, int bucket, const char *rest,
@@ -333,7 +343,7 @@ static int share (const depot_t *self, const upload_t *upload, int bucket, const
         renameat (self->uploads_at, second, self->uploads_at, upload->name) != 0)
         return errno;
     unlinkat (self->uploads_at, second, 0); /* of a name for the same file rename leaves both */
-    return fsync (self->uploads_at) == 0 ? 0 : errno;
+    return sync_names (self, bucket);
 }
 
 /* The second name. The first one stays, as the proof of who had the bytes. */
@@ -353,13 +363,11 @@ static int publish (depot_t *self, const upload_t *upload, int bucket, const cha
     if (renameat (self->uploads_at, second, bucket, rest) != 0)
         return errno;
     unlinkat (self->uploads_at, second, 0); /* of a name for the same file rename leaves both */
-    if (fsync (bucket) != 0 || fsync (self->uploads_at) != 0)
-        return errno;
     if (was_there)
         self->stats.bytes -= (uint64_t) before.st_size;
     self->stats.blobs += !was_there;
     self->stats.bytes += upload->bytes;
-    return 0;
+    return sync_names (self, bucket);
 }
 
 static int sync_upload (const depot_t *self, const char *name)
@@ -377,18 +385,15 @@ static int finish (depot_t *self, const upload_t *upload)
 {
     char hex[HEX_SIZE];
     hex_of (hex, upload->hash);
-    int error = sync_upload (self, upload->name);
-    int bucket = error == 0 ? open_bucket (self, hex, true) : -1;
-    if (error == 0 && bucket < 0)
-        error = errno;
-    if (error == 0)
-        error = publish (self, upload, bucket, hex + 2);
-    if (bucket >= 0)
-        close (bucket);
+    int bucket = open_bucket (self, hex, true);
+    if (bucket < 0)
+        return errno;
+    int error = publish (self, upload, bucket, hex + 2);
+    close (bucket);
     return error;
 }
 
-/* Nothing of it stays: what it has are not the bytes of the hash. */
+/* Nothing of it stays: what it has are not the bytes of the hash, or not for certain. */
 static void discard (depot_t *self, upload_t *upload)
 {
     unlinkat (self->uploads_at, upload->name, 0);
@@ -405,7 +410,14 @@ static void end_if_whole (depot_t *self, upload_t *upload, depot_word_t *out)
         discard (self, upload);
         return;
     }
-    int error = finish (self, upload);
+    /* A failed sync is told once: the next one would say that all is well, and it need not be. */
+    int error = sync_upload (self, upload->name);
+    if (error != 0) {
+        refuse_error (self, out, "the blob cannot be kept", error);
+        discard (self, upload);
+        return;
+    }
+    error = finish (self, upload);
     if (error != 0) {
         refuse_error (self, out, "the blob cannot be kept", error);
         return;

@@ -470,11 +470,16 @@ static bool internal_reply (core_t *self, core_request_t *request, const Taskmq_
     return true;
 }
 
-/* An outcome is not lost to a full disk: the lease goes on, and so does the attempt to say it. */
+/* An outcome is not lost to a full disk: the lease goes on, and so does the attempt to say it. So it
+ * is with the bytes of an outcome, if whoever brings them has time: there may be no room for them,
+ * or others on their way. */
 static bool is_for_later (const core_request_t *request, uint32_t code)
 {
+    bool brings = request->op == TMQ_OP_BLOB_BEGIN || request->op == TMQ_OP_BLOB_CHUNK;
+    bool lasts = brings && request->deadline_ms == CORE_NEVER;
     return core_reply_is_for_now (code) ||
-           (code == TMQ_STORE_FULL && core_op_ends_attempt (request->op));
+           (code == TMQ_STORE_FULL && (lasts || core_op_ends_attempt (request->op))) ||
+           (code == TMQ_LIMIT && lasts);
 }
 
 static bool operation_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply,

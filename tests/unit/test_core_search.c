@@ -83,6 +83,7 @@ static read_t *next_piece (rig_t *rig, int64_t before, uint64_t found, bool more
     assert_non_null (read);
     assert_true (read->search->counting);
     assert_int_equal (read->before_number, before);
+    assert_false (read->more); /* each piece tells for itself */
     read->count += found;
     read->more = more;
     read->next_number = more ? 3 : 0;

@@ -152,6 +152,45 @@ static void a_refusal_is_an_answer (void **state)
     rig_free (rig);
 }
 
+static const Taskmq__Request *begin_blob (rig_t *rig, int64_t deadline_ms)
+{
+    static uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    core_request_t *request;
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    Taskmq__BlobBegin begin = TASKMQ__BLOB_BEGIN__INIT;
+    blob.hash = (ProtobufCBinaryData){sizeof (hash), hash};
+    blob.bytes = 1000000;
+    begin.blob = &blob;
+    assert_int_equal (core_request_message (&request, TMQ_OP_BLOB_BEGIN, &begin.base, NULL),
+                      TMQ_OK);
+    assert_int_equal (core_start (rig->core, request, (core_target_t){NULL, NULL, NULL},
+                                  deadline_ms, rig->now_ms, NULL),
+                      TMQ_OK);
+    return rig_request (rig, TASKMQ__REQUEST__OP_BLOB_BEGIN);
+}
+
+/* A result that was worked out is not given up because there is no room for it just now. */
+static void what_has_time_waits_for_room (void **state)
+{
+    static const int codes[] = {TMQ_LIMIT, TMQ_STORE_FULL};
+    (void) state;
+    for (size_t i = 0; i < 2; i++) {
+        rig_t *rig = rig_linked (NULL);
+        const Taskmq__Request *request = begin_blob (rig, CORE_NEVER);
+        rig_refuse (rig, request->id, codes[i], 200);
+        rig_no_answer (rig);
+        rig_pass (rig, 241);
+        rig_request (rig, TASKMQ__REQUEST__OP_BLOB_BEGIN);
+        rig_no_answer (rig);
+        rig_free (rig);
+        rig = rig_linked (NULL);
+        request = begin_blob (rig, rig->now_ms + 60000);
+        rig_refuse (rig, request->id, codes[i], 1000);
+        rig_answered (rig, TMQ_OP_BLOB_BEGIN, codes[i]);
+        rig_free (rig);
+    }
+}
+
 static void no_time_sends_nothing (void **state)
 {
     (void) state;
@@ -684,6 +723,7 @@ int main (void)
         cmocka_unit_test (overloaded_is_tried_again_until_the_deadline),
         cmocka_unit_test (overloaded_after_a_lost_link_stays_unknown),
         cmocka_unit_test (a_refusal_is_an_answer),
+        cmocka_unit_test (what_has_time_waits_for_room),
         cmocka_unit_test (no_time_sends_nothing),
         cmocka_unit_test (a_batch_is_split_and_answered_item_by_item),
         cmocka_unit_test (a_batch_is_split_by_bytes),

@@ -159,6 +159,7 @@ void job_again (reads_t *self, read_job_t *job)
     job->given = false;
     self->given -= takes_reader (job);
     job->read.before_number = job->read.next_number;
+    job->read.more = false; /* of the piece before; it tells for itself */
     line_up (self, job);
 }
 
