@@ -29,6 +29,7 @@ typedef struct gateway {
     watch_t *interrupt;
     watch_t *hang_up;
     watch_t *drain;
+    bool told; /* where it listens: the file is ours */
 } gateway_t;
 
 static bool fail (const char *id, const char *message, const char *why)
@@ -197,6 +198,7 @@ static bool begin_listening (gateway_t *self)
     if (good && (all.failed || secret_file_write (self->config->endpoint, (const char *) all.data,
                                                   all.length, true, reason) != 0))
         good = fail ("GATEWAY-LISTEN", "where it listens cannot be told", reason);
+    self->told = good;
     bytes_free (&all);
     return good;
 }
@@ -233,7 +235,8 @@ static void end (gateway_t *self)
     }
     tokens_clear (&self->service.tokens);
     loop_free (&self->loop);
-    unlink (self->config->endpoint);
+    if (self->told)
+        unlink (self->config->endpoint);
 }
 
 int gateway_run (config_t *config)

@@ -123,13 +123,14 @@ static bool gate_token (service_t *self, exchange_t *exchange)
     const bool tries = http_request_count (exchange->request, "authorization") > 0;
     if (exchange->route->access == ACCESS_PUBLIC)
         return true;
-    if (wait_ms > 0) {
+    principal_t *principal = identify (self, exchange);
+    /* Who has a good token does not wait for the faults of others at the same address. */
+    if (principal == NULL && wait_ms > 0) {
         answer_problem (exchange, &(problem_t){.kind = PROBLEM_RATE_LIMITED,
                                                .detail = "too many wrong tokens from this address",
                                                .retry_after_ms = (uint32_t) wait_ms});
         return false;
     }
-    principal_t *principal = identify (self, exchange);
     if (principal == NULL) {
         self->numbers.auth_failures++;
         if (tries)

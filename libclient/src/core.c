@@ -470,9 +470,9 @@ static bool internal_reply (core_t *self, core_request_t *request, const Taskmq_
     return true;
 }
 
-/* An outcome is not lost to a full disk: the lease goes on, and so does the attempt to say it. So it
- * is with the bytes of an outcome, if whoever brings them has time: there may be no room for them,
- * or others on their way. */
+/* An outcome is not lost to a full disk: the lease goes on, and so does the attempt to say it. The
+ * same holds for its bytes, if whoever brings them has time: there may be no room for them, or
+ * others on their way. */
 static bool is_for_later (const core_request_t *request, uint32_t code)
 {
     bool brings = request->op == TMQ_OP_BLOB_BEGIN || request->op == TMQ_OP_BLOB_CHUNK;
