@@ -81,7 +81,7 @@ static bool is_damaged (check_blobs_t *self, const char *directory, const blob_t
                         size_t size)
 {
     uint8_t sum[PACK_HASH_BYTES];
-    struct stat info;
+    struct stat info = {0};
     int fd = pack_open (directory, &blob->file);
     int error = fd < 0 || fstat (fd, &info) != 0 ? errno : 0;
     if (error == ENOENT)

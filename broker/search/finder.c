@@ -298,7 +298,7 @@ static store_code_t add_excerpts (hunt_t *self, store_error_t *error)
     read_t *read = self->read;
     search_t *search = read->search;
     size_t count = read->records_count;
-    if (count == 0)
+    if (count == 0 || self->found == NULL)
         return STORE_OK;
     place_t *places = memory_alloc (count * sizeof (*places));
     search_hit_t *hits = memory_alloc (count * sizeof (*hits));

@@ -63,9 +63,10 @@ static bool is_user_of_broker (const policy_t *policy, const char *identity)
 
 static behalf_t *behalf_new (const principal_t *gateway, const char *name)
 {
-    behalf_t *self = memory_zero (1, sizeof (*self) + strlen (name) + 1);
+    size_t size = strlen (name) + 1;
+    behalf_t *self = memory_zero (1, sizeof (*self) + size);
     self->users = 1;
-    strcpy (self->name, name);
+    memcpy (self->name, name, size);
     if (gateway != NULL) {
         self->principal = *gateway; /* texts and grants are the policy's, which access keeps */
     } else {

@@ -128,8 +128,10 @@ static void take_scope (filter_copy_t *self, filter_place_t *place, const access
     const principal_t *principal = access->principal;
     const char *parts[] = {principal == NULL ? "" : principal->name,
                            principal == NULL ? "" : principal->same};
-    for (size_t i = 0; i < 2; i++)
-        crypto_generichash_update (&place->hash, (const uint8_t *) parts[i], strlen (parts[i]) + 1);
+    for (size_t i = 0; i < 2; i++) {
+        const char *part = parts[i] == NULL ? "" : parts[i];
+        crypto_generichash_update (&place->hash, (const uint8_t *) part, strlen (part) + 1);
+    }
 }
 
 void filter_scope (read_t *read, const access_t *access)

@@ -438,7 +438,7 @@ static store_code_t write_part (journal_t *self, const place_t *place, const for
     uint8_t *bytes = segments_buffer (&self->segments, room);
     uint64_t at = place->segment * self->segments.run.segment_bytes + place->at;
     uint64_t used = FORM_PART_BYTES + place->bytes;
-    if (place->bytes > 0)
+    if (place->bytes > 0 && content != NULL)
         memcpy (bytes + FORM_PART_BYTES, content, (size_t) place->bytes);
     memset (bytes + used, 0, (size_t) (room - used));
     form_pack_part (bytes, part);

@@ -47,7 +47,8 @@ static bool next_word (sqlite3_stmt *words, const bytes_t *key, size_t begin, by
     if (sqlite3_step (words) == SQLITE_ROW) {
         const char *text = (const char *) sqlite3_column_text (words, 0);
         size_t length = (size_t) sqlite3_column_bytes (words, 0);
-        good = text != NULL && length >= begin && memcmp (text, key->data, begin) == 0;
+        good = text != NULL && key->data != NULL && length >= begin &&
+               memcmp (text, key->data, begin) == 0;
         if (good)
             bytes_append (word, text, length);
     }
