@@ -74,11 +74,11 @@ bool config_init (config_t *out, const char *data, char error[CONFIG_ERROR_SIZE]
     if (data == NULL)
         return refuse (error, "there is no .taskmq directory here or above%s%s: say --data DIR",
                        ignored[0] != '\0' ? "; " : "", ignored);
-    const bool fits = snprintf (out->data, sizeof out->data, "%s", data) < PATH_MAX &&
-                      below (out->file, data, "gateway.conf") &&
-                      below (out->tokens, data, "gateway.tokens") &&
-                      below (out->token, data, "gateway.token") &&
-                      below (out->endpoint, data, "gateway.endpoint");
+    const bool fits =
+        snprintf (out->data, sizeof out->data, "%s", data) < PATH_MAX &&
+        below (out->file, data, "gateway.conf") && below (out->tokens, data, "gateway.tokens") &&
+        below (out->token, data, "gateway.token") && below (out->key, data, "gateway.key") &&
+        below (out->endpoint, data, "gateway.endpoint");
     free (found);
     return fits || refuse (error, "the path of the directory is too long");
 }

@@ -22,6 +22,7 @@ typedef struct config {
     char file[PATH_MAX];     /* gateway.conf, or what -c names */
     char tokens[PATH_MAX];   /* gateway.tokens */
     char token[PATH_MAX];    /* gateway.token, with the first one */
+    char key[PATH_MAX];      /* gateway.key: seals what is handed out */
     char endpoint[PATH_MAX]; /* gateway.endpoint: where it listens */
     settings_t settings;
     names_t listen;

@@ -81,6 +81,13 @@ static bool begin_tokens (gateway_t *self)
            make_first_token (self);
 }
 
+static bool begin_seal (gateway_t *self)
+{
+    char error[KEY_FILE_ERROR_SIZE];
+    return seal_read (&self->service.seal, self->config->key, error) ||
+           fail ("GATEWAY-KEY", "the key that seals cannot be used", error);
+}
+
 /* Ways to the broker. */
 
 static bool add_link (gateway_t *self, const char *ns)
@@ -213,7 +220,7 @@ static bool begin (gateway_t *self)
     self->loop = loop_new ();
     if (self->loop == NULL)
         return fail ("GATEWAY-START", "there is no event loop", strerror (errno));
-    if (!begin_tokens (self) || !add_links (self) || !begin_watches (self))
+    if (!begin_tokens (self) || !begin_seal (self) || !add_links (self) || !begin_watches (self))
         return false;
     self->server = server_new (self->loop, &self->service.settings, &self->handler);
     if (self->server == NULL)
@@ -234,6 +241,7 @@ static void end (gateway_t *self)
         link_free (&self->service.links[i]);
     }
     tokens_clear (&self->service.tokens);
+    seal_wipe (&self->service.seal);
     loop_free (&self->loop);
     if (self->told)
         unlink (self->config->endpoint);

@@ -8,6 +8,7 @@
 #define TASKMQ_GATEWAY_REST_SERVICE_H
 
 #include "auth/origin.h"
+#include "auth/seal.h"
 #include "auth/tokens.h"
 #include "base/settings.h"
 #include "http/exchange.h"
@@ -40,6 +41,7 @@ typedef struct service {
     settings_t settings;
     names_t hosts;   /* that are ours, beside loopback */
     names_t origins; /* of pages that may use us, beside our own */
+    seal_t seal;     /* of what is handed out, to be taken back */
     tokens_t tokens;
     principal_t *anybody; /* who makes requests without a token; NULL: nobody */
     failures_t failures;
