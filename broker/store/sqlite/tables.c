@@ -6,7 +6,6 @@
  * space was missing and gives up otherwise. */
 #include "store/sqlite/tables.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +14,7 @@
 #include "store/checksum.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
-#include "timestamp.h"
+#include "store/sqlite/wal.h"
 
 enum statement {
     BEGIN,
@@ -99,12 +98,9 @@ static const char *const TEXTS[STATEMENTS] = {
 };
 
 enum {
-    FRAME_HEADER_BYTES = 24,          /* of the write-ahead log, before each page */
-    WAL_BYTES_MAX = 16 * 1024 * 1024, /* A18 */
-    HELD_TRY_MS = 1000,               /* between two tries while somebody else reads */
-    SHRINK_BYTES = 1024 * 1024,       /* that one step gives back */
-    SPARE_SHARE = 6,                  /* of the file, or … */
-    SPARE_BYTES = 1024 * 1024         /* … so much may be free: what comes next fills it */
+    SHRINK_BYTES = 1024 * 1024, /* that one step gives back */
+    SPARE_SHARE = 6,            /* of the file, or … */
+    SPARE_BYTES = 1024 * 1024   /* … so much may be free: what comes next fills it */
 };
 
 /* A name that a removed task had: perhaps nobody has it now. */
@@ -115,7 +111,6 @@ typedef struct left_name {
 
 struct tables {
     sqlite3 *db;
-    gate_t *gate;
     sqlite3_stmt *statements[STATEMENTS];
     name_numbers_t names;
     retention_t retention;
@@ -129,22 +124,9 @@ struct tables {
     forgotten_t forgotten;
     tables_meta_t stored; /* as committed */
     tables_meta_t meta;   /* with the changes of the open transaction */
-    uint64_t page_bytes;
-    uint64_t wal_bytes;
+    wal_t wal;
     bool shrunk; /* pages were given back since the last checkpoint for their sake */
-    uint64_t log_bytes_max;
-    atomic_bool held;
-    int64_t held_until_ms; /* then it is tried again */
 };
-
-static int tables_wal_hook (void *context, sqlite3 *db, const char *name, int frames)
-{
-    (void) db;
-    (void) name;
-    tables_t *self = context;
-    self->wal_bytes = (uint64_t) frames * (self->page_bytes + FRAME_HEADER_BYTES);
-    return SQLITE_OK;
-}
 
 static uint64_t sum_of_meta (const tables_meta_t *meta)
 {
@@ -194,13 +176,7 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
 {
     tables_t *self = memory_zero (1, sizeof (*self));
     bool created;
-    self->gate = gate;
-    self->log_bytes_max = options->log_bytes_max;
-    int64_t page_bytes = 0;
     store_code_t code = schema_open_tables (&self->db, options, &created, error);
-    if (code == STORE_OK)
-        code = sql_number (self->db, "PRAGMA page_size", &page_bytes, error);
-    self->page_bytes = (uint64_t) page_bytes;
     if (code == STORE_OK)
         code = sql_run (self->db, "PRAGMA cache_size = -65536", error);
     if (code == STORE_OK)
@@ -214,12 +190,12 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
     if (code == STORE_OK)
         code = order_find (&self->stored.order, &self->order_known, self->db, error);
     self->meta.order = self->stored.order;
-    if (code == STORE_OK) {
-        sqlite3_wal_hook (self->db, tables_wal_hook, self);
+    if (code == STORE_OK)
+        code = wal_watch (&self->wal, self->db, gate, options->log_bytes_max, error);
+    if (code == STORE_OK)
         *out = self;
-    } else {
+    else
         tables_free (&self);
-    }
     return code;
 }
 
@@ -781,67 +757,24 @@ store_code_t tables_copy (tables_t *self, copy_t *out, const char *path, store_e
 
 /* The log. */
 
-/* Somebody else's process reads. All of ours is in the log, which is synced with each commit: it
- * waits there, and grows, until he has ended. */
-static store_code_t hold (tables_t *self)
-{
-    atomic_store (&self->held, true);
-    self->held_until_ms = clock_ms (CLOCK_MONOTONIC) + HELD_TRY_MS;
-    return STORE_OK;
-}
-
 bool tables_are_held (const tables_t *self)
 {
-    return atomic_load (&self->held);
+    return wal_is_held (&self->wal);
 }
 
 store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error)
 {
-    store_code_t code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_TRUNCATE, error);
-    if (code == STORE_OK)
-        self->wal_bytes = 0;
-    return code == STORE_ERROR_BUSY ? hold (self) : code;
-}
-
-static store_code_t checkpoint (tables_t *self, store_error_t *error)
-{
-    /* The copying is done while readers go on; the gate is closed for what they hold back and for
-     * the reset alone. */
-    store_code_t code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_PASSIVE, error);
-    if (code != STORE_OK)
-        return code;
-    /* A log that was held gives its space back. */
-    int mode = tables_are_held (self) ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_RESTART;
-    gate_close (self->gate);
-    code = sql_checkpoint (self->db, mode, error);
-    gate_open (self->gate);
-    if (code == STORE_ERROR_BUSY)
-        return hold (self);
-    if (code == STORE_OK) {
-        self->wal_bytes = 0;
-        atomic_store (&self->held, false);
-    }
-    return code;
+    return wal_checkpoint_all (&self->wal, error);
 }
 
 store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error)
 {
-    bool rests = tables_are_held (self) && clock_ms (CLOCK_MONOTONIC) < self->held_until_ms;
-    return self->wal_bytes < WAL_BYTES_MAX || rests ? STORE_OK : checkpoint (self, error);
+    return wal_checkpoint_if_large (&self->wal, error);
 }
 
 store_code_t tables_need_log (tables_t *self, store_error_t *error)
 {
-    if (!tables_are_held (self) || self->wal_bytes < self->log_bytes_max)
-        return STORE_OK;
-    store_code_t code = tables_checkpoint_if_large (self, error);
-    if (code != STORE_OK || !tables_are_held (self))
-        return code;
-    return store_fail (error, STORE_ERROR_FULL,
-                       "%s-wal has its largest size, %d MiB: another process reads the tables and"
-                       " holds it",
-                       sqlite3_db_filename (self->db, "main"),
-                       (int) (self->log_bytes_max / (1024 * 1024)));
+    return wal_need (&self->wal, error);
 }
 
 /* Free pages. */
@@ -850,7 +783,7 @@ static store_code_t give_pages_back (tables_t *self, store_error_t *error)
 {
     char text[64];
     snprintf (text, sizeof (text), "PRAGMA incremental_vacuum (%d)",
-              (int) (SHRINK_BYTES / self->page_bytes));
+              (int) (SHRINK_BYTES / self->wal.page_bytes));
     store_code_t code = tables_need_log (self, error);
     if (code == STORE_OK)
         code = tables_begin (self, error);
@@ -870,8 +803,8 @@ store_code_t tables_space (tables_t *self, tables_space_t *out, store_error_t *e
     store_code_t code = sql_number (self->db, "PRAGMA freelist_count", &spare, error);
     if (code == STORE_OK)
         code = sql_number (self->db, "PRAGMA page_count", &pages, error);
-    *out =
-        (tables_space_t){(uint64_t) pages * self->page_bytes, (uint64_t) spare * self->page_bytes};
+    *out = (tables_space_t){(uint64_t) pages * self->wal.page_bytes,
+                            (uint64_t) spare * self->wal.page_bytes};
     return code;
 }
 
@@ -888,7 +821,7 @@ static store_code_t finish_shrinking (tables_t *self, store_error_t *error)
     if (!self->shrunk)
         return STORE_OK;
     self->shrunk = false;
-    return checkpoint (self, error);
+    return wal_checkpoint (&self->wal, error);
 }
 
 store_code_t tables_shrink (tables_t *self, bool *more, store_error_t *error)
