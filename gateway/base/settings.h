@@ -36,6 +36,10 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (RAW_BYTES_MAX, "raw_bytes_max", BYTES, 262144, 1, 262144, "a payload that is the body")     \
     X (OUTPUT_TIMEOUT, "output_timeout", MS, 30000, 10, 3600000,                                   \
        "without progress of what a client is sent it is closed")                                   \
+    X (OUTPUT_BYTES_MAX, "output_bytes_max", BYTES, 262144, 4096, 1073741824,                      \
+       "that a client may be owed; its next request, or the rest of its stream, waits")            \
+    X (STREAMS_MAX, "streams_max", COUNT, 1024, 1, 100000, "streams at a time")                    \
+    X (STREAM_PING, "stream_ping", MS, 15000, 10, 3600000, "a stream with nothing to say says so") \
     X (MEMORY_BYTES_MAX, "memory_bytes_max", BYTES, 268435456, 1048576, 1099511627776,             \
        "bodies and answers of all connections")                                                    \
     X (REQUEST_TIMEOUT, "request_timeout", MS, 5000, 10, 3600000, "a request to the broker")       \

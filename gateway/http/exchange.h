@@ -5,7 +5,12 @@
 /* An exchange: one request and its one response. What stands above sees this, and no socket.
  *
  * An exchange is made when a head is there. It ends with its response, or when the client leaves;
- * then it does not exist any more: what was started for it must find it by its ticket. */
+ * then it does not exist any more: what was started for it must find it by its ticket.
+ *
+ * A response is one whole (reply), or a stream: stream, any number of writes, finish. What a client
+ * is owed is bounded by output_bytes_max: a write that would exceed it is refused, and on_room
+ * tells when the client has taken what it was owed. So a slow client stops its own source, and
+ * nobody else. A client that takes nothing for output_timeout is closed. */
 #ifndef TASKMQ_GATEWAY_HTTP_EXCHANGE_H
 #define TASKMQ_GATEWAY_HTTP_EXCHANGE_H
 
@@ -39,8 +44,32 @@ struct exchange {
     void (*state_free) (void *state);
     uint64_t ticket; /* of what is under way for it; 0: nothing */
 
+    /* Set by those above, once the request is whole; each may stay NULL. They are called by the
+     * loop, never from inside of a call of this exchange. */
+
+    /* The client has left, or was closed, before its answer was whole. Nothing can be sent; end
+     * follows at once. */
+    void (*on_gone) (exchange_t *self);
+    /* A write was refused; what was owed then has been sent. */
+    void (*on_room) (exchange_t *self);
+    /* The gateway stops: to reply or to finish now. NULL: a stream is finished, and a reply that is
+     * due is waited for, as long as drain_timeout. */
+    void (*on_stop) (exchange_t *self);
+    /* What a stream writes when it has written nothing for stream_ping, so that what stands between
+     * does not take it for dead. Borrowed. NULL: nothing. */
+    const char *ping;
+    int stream_status; /* 0: no stream has begun */
+
     /* Answers, once, and ends the exchange. Clears response. */
     void (*reply) (exchange_t *self, response_t *response);
+    /* Begins a stream with the head of the response. Its body is the first write, of any length.
+     * The exchange goes on until finish. Clears response. */
+    void (*stream) (exchange_t *self, response_t *response);
+    /* Sends a piece of the stream, whole: it is copied. False: not taken, because too much would be
+     * owed. A piece that is longer than the bound is taken when nothing is owed. */
+    bool (*write) (exchange_t *self, const void *data, size_t length);
+    /* Ends the stream and with it the exchange. */
+    void (*finish) (exchange_t *self);
 };
 
 /* Who answers. */
@@ -50,7 +79,8 @@ typedef struct exchange_handler {
     void (*head) (void *context, exchange_t *exchange);
     /* The request is whole: answers now or later. */
     void (*whole) (void *context, exchange_t *exchange);
-    /* It ends: answered with a status, or (0) its client has left. Forgets what belongs to it. */
+    /* It ends: answered with a status, or (0) its client has left before. Of a stream it is the
+     * status it began with. Forgets what belongs to it. */
     void (*end) (void *context, exchange_t *exchange, int status);
     /* What the peer sent is no request, or there is no room for it: fills in response. */
     void (*refuse) (void *context, response_t *response, int status, const char *reason);

@@ -84,14 +84,17 @@ void response_write (bytes_t *out, const response_t *self, response_frame_t fram
               http_status_text (self->status));
     bytes_append_text (out, line);
     bytes_append (out, self->fields.data, self->fields.length);
-    if (!bodiless) {
+    if (frame.stream) {
+        if (frame.chunked)
+            bytes_append_text (out, "Transfer-Encoding: chunked\r\n");
+    } else if (!bodiless) {
         snprintf (line, sizeof line, "Content-Length: %zu\r\n", self->body.length);
         bytes_append_text (out, line);
     }
     if (frame.close)
         bytes_append_text (out, "Connection: close\r\n");
     bytes_append_text (out, "\r\n");
-    if (!bodiless && !frame.head_only)
+    if (!bodiless && !frame.head_only && !frame.stream)
         bytes_append (out, self->body.data, self->body.length);
     if (self->fields.failed || self->body.failed)
         out->failed = true;

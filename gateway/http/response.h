@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Responses of HTTP/1.1, and the framing of server-sent events. Pure.
+/* Responses of HTTP/1.1. Pure.
  *
  * Failure: bytes are appended to a bytes_t, which remembers exhausted memory. */
 #ifndef TASKMQ_GATEWAY_HTTP_RESPONSE_H
@@ -33,6 +33,8 @@ void response_number (response_t *self, const char *name, uint64_t value);
 typedef struct response_frame {
     bool close;     /* no request follows on this connection */
     bool head_only; /* the request was HEAD: the length is told, the body is not */
+    bool stream;    /* the head of a stream: no length is told, and no body written */
+    bool chunked;   /* … its body comes in chunks; else it ends with the connection */
 } response_frame_t;
 
 void response_write (bytes_t *out, const response_t *self, response_frame_t frame);

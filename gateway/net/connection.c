@@ -18,6 +18,7 @@
 
 enum {
     INPUT_BYTES_MAX = 64 * 1024,       /* that wait behind a request; then the socket waits */
+    MEMORY_PAUSE_MS = 1000,            /* before a stream tries again, for want of memory */
     LINGER_MS = 2000,                  /* for a client to read why it was refused */
     LINGER_BYTES_MAX = 8 * 1024 * 1024 /* that are thrown away meanwhile */
 };
@@ -27,6 +28,7 @@ typedef enum phase {
     PHASE_HEAD,     /* some bytes of its head */
     PHASE_BODY,     /* its head */
     PHASE_BUSY,     /* the whole request; its answer is due */
+    PHASE_STREAM,   /* a part of its answer is sent; the rest comes in time */
     PHASE_CLOSING,  /* the last answer is being sent */
     PHASE_LINGERING /* it was sent to somebody who may still be sending */
 } phase_t;
@@ -42,7 +44,13 @@ struct connection {
     bool running; /* inside of its own calls: it is not freed there */
     bool dying;   /* it is freed when they return */
     bool has_exchange;
-    bool unread; /* an answer was given before the request was whole */
+    bool unread;  /* an answer was given before the request was whole */
+    bool ended;   /* the client sends nothing more; what it has sent is to be answered */
+    bool last;    /* nothing follows the stream on this connection */
+    bool chunked; /* the stream */
+    bool silent;  /* the stream has written nothing since its last ping */
+    bool wants_room;
+    bool doomed; /* it is freed in the loop's next turn: a caller may still hold its exchange */
     uint64_t requests;
     uint64_t body_charged; /* of the server's memory */
     uint64_t output_charged;
@@ -77,11 +85,18 @@ static void discharge (connection_t *self, uint64_t *account)
 
 static void end_exchange (connection_t *self, int status)
 {
+    exchange_t *exchange = &self->exchange;
     if (!self->has_exchange)
         return;
+    if (status == 0 && exchange->on_gone != NULL && !self->set->stopping)
+        exchange->on_gone (exchange);
     self->has_exchange = false;
+    if (exchange->stream_status != 0) {
+        status = exchange->stream_status;
+        self->set->numbers.streams--;
+    }
     const exchange_handler_t *handler = self->set->handler;
-    handler->end (handler->context, &self->exchange, status);
+    handler->end (handler->context, exchange, status);
     bytes_free (&self->exchange.body);
     discharge (self, &self->body_charged);
 }
@@ -115,7 +130,8 @@ static void set_phase (connection_t *self, phase_t phase)
 {
     static const setting_t deadlines[] = {[PHASE_IDLE] = SETTING_IDLE_TIMEOUT,
                                           [PHASE_HEAD] = SETTING_HEAD_TIMEOUT,
-                                          [PHASE_BODY] = SETTING_BODY_TIMEOUT};
+                                          [PHASE_BODY] = SETTING_BODY_TIMEOUT,
+                                          [PHASE_STREAM] = SETTING_STREAM_PING};
     self->phase = phase;
     uint64_t ms = LINGER_MS;
     if (phase == PHASE_BUSY || phase == PHASE_CLOSING) {
@@ -135,6 +151,24 @@ static struct evbuffer *output_of (const connection_t *self)
     return bufferevent_get_output (self->buffers);
 }
 
+/* The answer itself has no room. What says so is small, and not charged. */
+static void send_no_room (connection_t *self)
+{
+    bytes_t out = BYTES_INIT;
+    response_t response;
+    const exchange_handler_t *handler = self->set->handler;
+    response_init (&response, 503);
+    handler->refuse (handler->context, &response, 503,
+                     "the answers of all requests take as much memory as they may");
+    response_write (&out, &response, (response_frame_t){.close = true});
+    response_clear (&response);
+    self->unread = true;
+    set_phase (self, PHASE_CLOSING);
+    if (out.failed || evbuffer_add (output_of (self), out.data, out.length) != 0)
+        self->dying = true; /* no answer can be given */
+    bytes_free (&out);
+}
+
 static void send_response (connection_t *self, const response_t *response, bool head_only)
 {
     bytes_t out = BYTES_INIT;
@@ -142,8 +176,13 @@ static void send_response (connection_t *self, const response_t *response, bool 
     response_write (&out, response, (response_frame_t){.close = close, .head_only = head_only});
     if (out.failed || !charge (self, &self->output_charged, out.length) ||
         evbuffer_add (output_of (self), out.data, out.length) != 0)
-        self->dying = true; /* no answer can be given */
+        send_no_room (self);
     bytes_free (&out);
+}
+
+static size_t owed (const connection_t *self)
+{
+    return evbuffer_get_length (output_of (self));
 }
 
 static void throw_away (connection_t *self)
@@ -185,17 +224,26 @@ static void refuse (connection_t *self, int status, const char *reason)
 
 static void run (connection_t *self);
 
+static connection_t *connection_of (exchange_t *exchange)
+{
+    return (connection_t *) (void *) ((char *) exchange - offsetof (connection_t, exchange));
+}
+
+static bool nothing_follows (const connection_t *self)
+{
+    return self->unread || !self->exchange.request->keep_alive || self->set->draining ||
+           self->requests >= limit_of (self, SETTING_CONNECTION_REQUESTS_MAX);
+}
+
 static void reply (exchange_t *exchange, response_t *response)
 {
-    connection_t *self =
-        (connection_t *) (void *) ((char *) exchange - offsetof (connection_t, exchange));
+    connection_t *self = connection_of (exchange);
     const http_request_t *request = exchange->request;
     const bool head_only = request->method == HTTP_METHOD_HEAD;
     const bool was_running = self->running;
     self->running = true;
     self->unread = self->phase != PHASE_BUSY && (request->chunked || request->content_length > 0);
-    const bool last = self->unread || !request->keep_alive || self->set->draining ||
-                      self->requests >= limit_of (self, SETTING_CONNECTION_REQUESTS_MAX);
+    const bool last = nothing_follows (self);
     end_exchange (self, response->status);
     set_phase (self, last ? PHASE_CLOSING : PHASE_IDLE);
     codec_next (self->codec);
@@ -204,6 +252,115 @@ static void reply (exchange_t *exchange, response_t *response)
     self->running = was_running;
     if (!was_running)
         run (self);
+}
+
+/* Streams. */
+
+/* In the loop's next turn, because the caller goes on with its exchange. */
+static void doom (connection_t *self)
+{
+    self->doomed = true;
+    event_active (self->deadline, EV_TIMEOUT, 0);
+}
+
+/* The stream tells its source when to go on; it is not to wait for a client that owes nothing. */
+static bool refuse_piece (connection_t *self)
+{
+    const struct timeval pause = {MEMORY_PAUSE_MS / 1000, 0};
+    self->wants_room = true;
+    if (owed (self) == 0)
+        event_add (self->deadline, &pause);
+    return false;
+}
+
+static bool write_piece (exchange_t *exchange, const void *data, size_t length)
+{
+    connection_t *self = connection_of (exchange);
+    struct evbuffer *output = output_of (self);
+    if (self->doomed || exchange->request->method == HTTP_METHOD_HEAD || length == 0)
+        return !self->doomed;
+    if ((owed (self) > 0 && owed (self) + length > limit_of (self, SETTING_OUTPUT_BYTES_MAX)) ||
+        !charge (self, &self->output_charged, length))
+        return refuse_piece (self);
+    self->silent = false;
+    if ((self->chunked && evbuffer_add_printf (output, "%zx\r\n", length) < 0) ||
+        evbuffer_add (output, data, length) != 0 ||
+        (self->chunked && evbuffer_add (output, "\r\n", 2) != 0))
+        doom (self); /* half of a piece may be there: nothing can follow */
+    return !self->doomed;
+}
+
+static void begin_stream (exchange_t *exchange, response_t *response)
+{
+    connection_t *self = connection_of (exchange);
+    bytes_t head = BYTES_INIT;
+    exchange->stream_status = response->status;
+    self->chunked = !exchange->request->minor_0;
+    self->last = nothing_follows (self) || !self->chunked;
+    self->set->numbers.streams++;
+    set_phase (self, PHASE_STREAM);
+    self->silent = true;
+    response_write (
+        &head, response,
+        (response_frame_t){.close = self->last, .stream = true, .chunked = self->chunked});
+    if (head.failed || evbuffer_add (output_of (self), head.data, head.length) != 0)
+        doom (self);
+    else if (response->body.length > 0 &&
+             !write_piece (exchange, response->body.data, response->body.length))
+        doom (self);
+    bytes_free (&head);
+    response_clear (response);
+}
+
+static void linger (connection_t *self);
+
+static void finish_stream (exchange_t *exchange)
+{
+    connection_t *self = connection_of (exchange);
+    const bool was_running = self->running;
+    self->running = true;
+    if (self->chunked && exchange->request->method != HTTP_METHOD_HEAD &&
+        evbuffer_add (output_of (self), "0\r\n\r\n", 5) != 0)
+        self->dying = true;
+    end_exchange (self, exchange->stream_status);
+    self->last = self->last || self->set->draining;
+    self->wants_room = false;
+    set_phase (self, self->last ? PHASE_CLOSING : PHASE_IDLE);
+    codec_next (self->codec);
+    if (self->last && owed (self) == 0)
+        linger (self);
+    if (self->doomed)
+        self->dying = true;
+    self->running = was_running;
+    if (!was_running)
+        run (self);
+}
+
+/* A stream that has been silent says that it is there; one that waited for memory tries again. */
+static void tick (connection_t *self)
+{
+    exchange_t *exchange = &self->exchange;
+    const char *ping = exchange->ping;
+    const bool wants_room = self->wants_room && owed (self) == 0;
+    set_phase (self, PHASE_STREAM);
+    if (wants_room) {
+        self->wants_room = false;
+        if (exchange->on_room != NULL)
+            exchange->on_room (exchange);
+        return;
+    }
+    if (self->silent && ping != NULL && owed (self) == 0)
+        write_piece (exchange, ping, strlen (ping));
+    self->silent = true;
+}
+
+static void stop_exchange (connection_t *self)
+{
+    exchange_t *exchange = &self->exchange;
+    if (exchange->on_stop != NULL)
+        exchange->on_stop (exchange);
+    else if (self->phase == PHASE_STREAM)
+        finish_stream (exchange);
 }
 
 /* Requests. */
@@ -219,6 +376,9 @@ static void begin_exchange (connection_t *self)
     exchange->request = codec_request (self->codec);
     exchange->began_us = clock_us (CLOCK_MONOTONIC);
     exchange->reply = reply;
+    exchange->stream = begin_stream;
+    exchange->write = write_piece;
+    exchange->finish = finish_stream;
     self->requests++;
     self->has_exchange = true;
     set_phase (self, PHASE_BODY);
@@ -248,6 +408,8 @@ static void finish_request (connection_t *self)
         refuse (self, 503, "memory is exhausted");
     else
         handler->whole (handler->context, &self->exchange);
+    if (self->has_exchange && self->set->draining)
+        stop_exchange (self);
 }
 
 /* One step; false when it needs more bytes, or none. */
@@ -278,17 +440,28 @@ static bool step (connection_t *self)
     return event != CODEC_MORE || evbuffer_get_length (input) > 0;
 }
 
+/* Who does not read the answers is not asked for more requests. */
+static bool owes_too_much (const connection_t *self)
+{
+    return self->phase == PHASE_IDLE && owed (self) > limit_of (self, SETTING_OUTPUT_BYTES_MAX);
+}
+
 /* Goes on until there is nothing to read, or an answer is due. */
 static void run (connection_t *self)
 {
     self->running = true;
-    while (!self->dying && self->phase <= PHASE_BODY && step (self))
+    while (!self->dying && self->phase <= PHASE_BODY && !owes_too_much (self) && step (self))
         ;
     if (!self->dying && self->phase == PHASE_LINGERING)
         throw_away (self);
-    if (!self->dying && self->phase == PHASE_IDLE && self->set->draining) {
+    const bool waits = owes_too_much (self) && !self->set->draining;
+    if (!self->dying && self->ended && self->phase >= PHASE_BODY && self->phase <= PHASE_STREAM)
+        self->dying = true; /* its client does not wait for what is due */
+    if (!self->dying && !waits &&
+        ((self->phase == PHASE_IDLE && self->set->draining) ||
+         (self->phase <= PHASE_HEAD && self->ended))) {
         set_phase (self, PHASE_CLOSING);
-        self->dying = evbuffer_get_length (output_of (self)) == 0;
+        self->dying = owed (self) == 0;
     }
     self->running = false;
     if (self->dying)
@@ -308,8 +481,16 @@ static void written (struct bufferevent *buffers, void *context)
     connection_t *self = context;
     (void) buffers;
     discharge (self, &self->output_charged);
-    if (self->phase == PHASE_CLOSING)
+    if (self->phase == PHASE_CLOSING) {
         linger (self);
+    } else if (self->phase == PHASE_STREAM) {
+        const bool wanted = self->wants_room;
+        self->wants_room = false;
+        if (wanted && self->exchange.on_room != NULL)
+            self->exchange.on_room (&self->exchange);
+    } else if (self->phase == PHASE_IDLE) {
+        run (self); /* what waited for the answers to be read */
+    }
 }
 
 static void broken (struct bufferevent *buffers, short what, void *context)
@@ -317,13 +498,15 @@ static void broken (struct bufferevent *buffers, short what, void *context)
     connection_t *self = context;
     (void) buffers;
     /* It sends nothing more, but what it is owed it may still read. */
-    if ((what & BEV_EVENT_EOF) != 0 && self->phase != PHASE_LINGERING &&
-        self->phase != PHASE_BUSY && evbuffer_get_length (output_of (self)) > 0) {
-        set_phase (self, PHASE_CLOSING);
-        self->unread = false;
+    if ((what & BEV_EVENT_EOF) == 0 || self->phase == PHASE_LINGERING ||
+        self->phase == PHASE_BUSY || self->phase == PHASE_STREAM || owed (self) == 0) {
+        connection_free (self);
         return;
     }
-    connection_free (self);
+    self->ended = true;
+    self->unread = false;
+    if (self->phase != PHASE_CLOSING)
+        run (self);
 }
 
 static void too_late (evutil_socket_t fd, short what, void *context)
@@ -331,7 +514,11 @@ static void too_late (evutil_socket_t fd, short what, void *context)
     connection_t *self = context;
     (void) fd;
     (void) what;
-    if (self->phase != PHASE_HEAD && self->phase != PHASE_BODY) {
+    if (self->phase == PHASE_STREAM && !self->doomed) {
+        tick (self);
+        return;
+    }
+    if (self->doomed || (self->phase != PHASE_HEAD && self->phase != PHASE_BODY)) {
         connection_free (self);
         return;
     }
@@ -351,12 +538,22 @@ void connections_drain (connections_t *set)
     set->draining = true;
     for (connection_t *at = set->first; at != NULL; at = next) {
         next = at->next;
-        if (at->phase != PHASE_IDLE)
-            continue;
-        if (evbuffer_get_length (output_of (at)) == 0)
+        if (at->phase == PHASE_BUSY || at->phase == PHASE_STREAM)
+            stop_exchange (at);
+        else if (at->phase == PHASE_IDLE && owed (at) == 0)
             connection_free (at);
-        else
+        else if (at->phase == PHASE_IDLE)
             set_phase (at, PHASE_CLOSING);
+    }
+}
+
+void connections_each (connections_t *set, exchange_fn *fn, void *context)
+{
+    connection_t *next;
+    for (connection_t *at = set->first; at != NULL; at = next) {
+        next = at->next;
+        if (at->has_exchange)
+            fn (context, &at->exchange);
     }
 }
 

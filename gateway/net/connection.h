@@ -12,6 +12,7 @@
 
 typedef struct connections_numbers {
     uint64_t connections;
+    uint64_t streams; /* of them */
     uint64_t accepted;
     uint64_t refused;      /* connections for which there was no room */
     uint64_t timeouts;     /* heads and bodies that did not come in time */
@@ -27,6 +28,7 @@ typedef struct connections {
     connection_t *first;
     connections_numbers_t numbers;
     bool draining; /* each ends with the answer that is due */
+    bool stopping; /* what ends now does so for us, not for its client */
     /* One has ended; of draining only. */
     watch_fn *left;
     void *left_context;
@@ -35,7 +37,11 @@ typedef struct connections {
 /* Takes fd, unless it returns NULL: memory is exhausted. */
 connection_t *connection_new (connections_t *set, int fd, const char *peer);
 void connection_free (connection_t *self);
-/* Begins to drain: closes those of whom no answer is due. */
+/* Begins to drain: closes those of whom no answer is due, and tells the others. */
 void connections_drain (connections_t *set);
+
+typedef void exchange_fn (void *context, exchange_t *exchange);
+/* Each exchange that is under way. The function may end it, and no other. */
+void connections_each (connections_t *set, exchange_fn *fn, void *context);
 
 #endif

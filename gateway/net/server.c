@@ -80,6 +80,7 @@ void server_free (server_t **self)
     if (*self == NULL)
         return;
     (*self)->connections.left = NULL;
+    (*self)->connections.stopping = true;
     free_listeners (*self);
     while ((*self)->connections.first != NULL)
         connection_free ((*self)->connections.first);
@@ -280,6 +281,11 @@ bool server_listen (server_t *self, const char *text, char out[ADDRESS_SIZE],
     self->listeners = listener;
     describe (out, text, listener->listener);
     return true;
+}
+
+void server_each (server_t *self, exchange_fn *fn, void *context)
+{
+    connections_each (&self->connections, fn, context);
 }
 
 /* The end. */

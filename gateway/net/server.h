@@ -28,8 +28,10 @@ bool server_listen (server_t *self, const char *text, char out[ADDRESS_SIZE],
                     char error[SERVER_ERROR_SIZE]);
 /* True if only this machine can reach it; false also for what cannot be read. */
 bool server_is_local (const char *text);
-/* Accepts nothing more, and closes connections as their answers are sent; calls fn when none is
- * left. */
+/* Each exchange that is under way. The function may end it, and no other. */
+void server_each (server_t *self, exchange_fn *fn, void *context);
+/* Accepts nothing more, tells exchanges that are under way, and closes connections as their answers
+ * are sent; calls fn when none is left. */
 void server_drain (server_t *self, watch_fn *fn, void *context);
 /* Lives as long as the server. */
 const connections_numbers_t *server_numbers (const server_t *self);

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/sse.h"
 #include "rest/route.h"
+
+enum { STREAM_RETRY_MS = 5000 };
 
 static void common_fields (const exchange_t *exchange, response_t *response)
 {
@@ -45,6 +48,25 @@ void answer (exchange_t *exchange, response_t *response)
 {
     common_fields (exchange, response);
     exchange->reply (exchange, response);
+}
+
+bool answer_stream (exchange_t *exchange, response_t *response)
+{
+    const service_t *service = service_of (exchange);
+    if (service->connections != NULL &&
+        service->connections->streams >= service->settings.numbers[SETTING_STREAMS_MAX]) {
+        response_clear (response);
+        answer_problem (exchange,
+                        &(problem_t){.kind = PROBLEM_BUSY,
+                                     .detail = "as many streams are open as 'streams_max' allows",
+                                     .retry_after_ms = STREAM_RETRY_MS});
+        return false;
+    }
+    common_fields (exchange, response);
+    sse_fields (response);
+    exchange->ping = SSE_PING;
+    exchange->stream (exchange, response);
+    return true;
 }
 
 void answer_problem (exchange_t *exchange, const problem_t *problem)

@@ -15,6 +15,10 @@ enum { ENTITY_TAG_SIZE = 48 };
 
 /* Sends it, with the fields that every response has. response is cleared. */
 void answer (exchange_t *exchange, response_t *response);
+/* Begins a stream of server-sent events with a response whose body is its first bytes; on_gone and
+ * the like may be set before or after. False: answered with a problem instead, because there are as
+ * many streams as may be. response is cleared. */
+bool answer_stream (exchange_t *exchange, response_t *response);
 void answer_problem (exchange_t *exchange, const problem_t *problem);
 /* A problem about a member or a parameter. */
 __attribute__ ((format (printf, 3, 4))) void answer_invalid (exchange_t *exchange,

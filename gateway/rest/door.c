@@ -273,6 +273,8 @@ static void count_answer (service_t *self, const exchange_t *exchange, int statu
     while (bucket < SERVICE_TIMES && us > metrics_bucket_us (bucket))
         bucket++;
     numbers->answers[row][status]++;
+    if (exchange->stream_status != 0)
+        return; /* it took as long as its client wished */
     numbers->times[bucket]++;
     numbers->times_us += us;
 }

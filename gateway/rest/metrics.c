@@ -139,6 +139,7 @@ void metrics_write_own (bytes_t *out, const service_t *service)
         return;
     put_number (out, "gateway_connections", "gauge", "connections that are open",
                 connections->connections);
+    put_number (out, "gateway_streams", "gauge", "streams that are open", connections->streams);
     put_number (out, "gateway_connections_total", "counter", "connections accepted",
                 connections->accepted);
     put_number (out, "gateway_connections_refused_total", "counter",

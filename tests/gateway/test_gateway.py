@@ -6,6 +6,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -106,6 +107,76 @@ def silent_links(gateway):
             out = b"408: the answer was lost with the connection"
     assert b"408" in out.split(b"\r\n")[0], out
     link.close()
+
+
+def memory_of(gateway):
+    text = gateway.get("/metrics").body.decode()
+    return int(re.search(r"^taskmq_gateway_memory_bytes\S* (\d+)", text, re.M).group(1))
+
+
+def pipeline(gateway, request, count):
+    """Sends a request many times and reads nothing. The connection, and how much was taken."""
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    link.connect(("127.0.0.1", gateway.port))
+    link.setblocking(False)
+    data = request * count
+    sent = 0
+    try:
+        while sent < len(data):
+            sent += link.send(data[sent:])
+    except BlockingIOError:
+        pass
+    link.setblocking(True)
+    link.settimeout(60)
+    return link, sent
+
+
+def read_answers(link, count, size):
+    """Reads so many answers with bodies of one size. The statuses."""
+    file = link.makefile("rb")
+    statuses = []
+    for _ in range(count):
+        statuses.append(int(file.readline().split()[1]))
+        while file.readline() != b"\r\n":
+            pass
+        assert len(file.read(size)) == size
+    return statuses
+
+
+def part_mark():
+    """Who does not read what it asked for is not asked for more, and takes no memory from others."""
+    size = 100000
+    settings = ["memory_bytes_max = 1M", "output_bytes_max = 64K", "rate = 100000",
+                "rate_burst = 100000"]
+    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+        answer = gateway.post("/v1/queues/q/tasks", b"x" * size)
+        get = (f"GET {answer.fields['location']}/payload HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+               f"Authorization: Bearer {gateway.first_token}\r\n\r\n").encode()
+        count = 200
+        links = [pipeline(gateway, get, count) for _ in range(3)]
+        eventually("an answer waits for its reader", lambda: memory_of(gateway) >= size)
+        # Three that read nothing: each is owed the bound and one answer at most.
+        for _ in range(20):
+            assert memory_of(gateway) <= 3 * (64 * 1024 + 2 * size), memory_of(gateway)
+        check("another one is served", gateway.get(answer.fields["location"] + "/payload").status,
+              200)
+        link, sent = links[0]
+        whole = sent // len(get)
+        check("each answer comes", read_answers(link, whole, size), [200] * whole)
+        for link, _ in links:
+            link.close()
+
+        # No room for the answer at all: that is said.
+        large = gateway.post("/v1/queues/q/tasks", b"x" * size * 2).fields["location"] + "/payload"
+        check("there is room", gateway.get(large).status, 200)
+        crowd = [pipeline(gateway, get, count)[0] for _ in range(14)]
+        told = eventually("there is no room", lambda: next(
+            (answer for answer in [gateway.get(large)] if answer.status != 200), None))
+        check("it is told", (told.status, told.json["type"]), (503, "/problems/busy"))
+        for link in crowd:
+            link.close()
+        eventually("all of it is given back", lambda: memory_of(gateway) < size)
 
 
 def part_http():
@@ -543,5 +614,5 @@ def part_restart():
 
 
 if __name__ == "__main__":
-    {"http": part_http, "rest": part_rest, "access": part_access,
+    {"http": part_http, "mark": part_mark, "rest": part_rest, "access": part_access,
      "restart": part_restart}[sys.argv[1]]()

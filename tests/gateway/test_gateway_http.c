@@ -11,6 +11,7 @@
 
 #include "http/codec.h"
 #include "http/response.h"
+#include "http/sse.h"
 #include "http/target.h"
 
 static const codec_limits_t limits = {16384, 100, 8192};
@@ -313,7 +314,41 @@ static void test_responses (void **state)
     response_write (&out, &response, (response_frame_t){.close = false});
     assert_string_equal (bytes_text (&out),
                          "HTTP/1.1 304 Not Modified\r\nX: a??Set-Cookie: b\r\n\r\n");
+    response.status = 200;
+    bytes_clear (&out);
+    response_write (&out, &response, (response_frame_t){.stream = true, .chunked = true});
+    assert_string_equal (bytes_text (&out), "HTTP/1.1 200 OK\r\nX: a??Set-Cookie: b\r\n"
+                                            "Transfer-Encoding: chunked\r\n\r\n");
+    bytes_clear (&out);
+    response_write (&out, &response, (response_frame_t){.stream = true, .close = true});
+    assert_string_equal (bytes_text (&out), "HTTP/1.1 200 OK\r\nX: a??Set-Cookie: b\r\n"
+                                            "Connection: close\r\n\r\n");
     response_clear (&response);
+    bytes_free (&out);
+}
+
+static void assert_framed (const sse_event_t *event, const char *wanted)
+{
+    bytes_t out = BYTES_INIT;
+    sse_write (&out, event);
+    assert_string_equal (bytes_text (&out), wanted);
+    bytes_free (&out);
+}
+
+static void test_server_sent_events (void **state)
+{
+    bytes_t out = BYTES_INIT;
+    (void) state;
+    assert_framed (&(sse_event_t){"7-9", "changed", "{}", 2},
+                   "id: 7-9\nevent: changed\ndata: {}\n\n");
+    assert_framed (&(sse_event_t){.data = "", .data_bytes = 0}, "data: \n\n");
+    assert_framed (&(sse_event_t){.id = "1"}, "id: 1\n\n");
+    assert_framed (&(sse_event_t){.data = "a\r\nb\nc\rd\n", .data_bytes = 9},
+                   "data: a\ndata: b\ndata: c\ndata: d\ndata: \n\n");
+    assert_framed (&(sse_event_t){.data = "\r\r\n", .data_bytes = 3}, "data: \ndata: \ndata: \n\n");
+    assert_framed (&(sse_event_t){"1\ndata: x", "a\rb", NULL, 0}, "id: 1?data: x\nevent: a?b\n\n");
+    sse_write_retry (&out, 1000);
+    assert_string_equal (bytes_text (&out), "retry: 1000\n\n");
     bytes_free (&out);
 }
 
@@ -327,6 +362,7 @@ int main (void)
         cmocka_unit_test (test_targets),
         cmocka_unit_test (test_bad_targets_are_refused),
         cmocka_unit_test (test_responses),
+        cmocka_unit_test (test_server_sent_events),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
