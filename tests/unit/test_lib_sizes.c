@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/sized.h"
+#include "client/options.h"
 #include "codec/encode.h"
 #include "codec/questions.h"
 #include "codec/schedules.h"
@@ -81,6 +82,21 @@ static void the_macros_give_the_whole_size (void **state)
     tmq_client_options_clear (&options);
 }
 
+/* Beside a broker that is away another one may take over, so the pause stays short. */
+static void several_endpoints_are_tried_sooner (void **state)
+{
+    (void) state;
+    tmq_client_options_t options;
+    tmq_client_options_init (&options);
+    assert_int_equal (options_reconnect_max (&options, 1), 5000);
+    assert_int_equal (options_reconnect_max (&options, 2), 1000);
+    options.reconnect_ms_max = 7000;
+    assert_int_equal (options_reconnect_max (&options, 2), 7000);
+    options.reconnect_ms_max = 0;
+    options.reconnect_ms_min = 6000;
+    assert_int_equal (options_reconnect_max (&options, 1), 6000);
+}
+
 /* Tasks in an array of an older program stand closer together. */
 static void a_batch_of_an_older_program_is_taken (void **state)
 {
@@ -146,6 +162,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (an_initialiser_keeps_to_the_programs_size),
+        cmocka_unit_test (several_endpoints_are_tried_sooner),
         cmocka_unit_test (the_macros_give_the_whole_size),
         cmocka_unit_test (a_batch_of_an_older_program_is_taken),
         cmocka_unit_test (what_a_struct_cannot_hold_is_not_set),

@@ -234,16 +234,17 @@ static core_t *make_core (const tmq_client_options_t *options, const places_t *p
     bool found = places->directory != NULL;
     for (size_t i = 0; i < places->count; i++)
         uris[i] = places->list[i].uri;
+    size_t endpoints = found ? 1 : places->count;
     core_config_t config = {.ns = options->ns,
                             .name = options->name != NULL ? options->name : "libtaskmq",
                             .endpoints = uris,
-                            .endpoints_count = found ? 1 : places->count,
+                            .endpoints_count = endpoints,
                             .requests_max = options->outbox_requests_max,
                             .request_bytes_max = options->outbox_bytes_max,
                             .completions_max = options->completions_max,
                             .reads_max = options->reads_max,
                             .reconnect_ms_min = options->reconnect_ms_min,
-                            .reconnect_ms_max = options->reconnect_ms_max,
+                            .reconnect_ms_max = options_reconnect_max (options, endpoints),
                             .log = options->log,
                             .link = options->link,
                             .fail_fast = options->fail_fast};

@@ -30,6 +30,7 @@ enum {
     READS_MAX = 64,
     RECONNECT_MS_MIN_DEFAULT = 100,
     RECONNECT_MS_MAX_DEFAULT = 5000,
+    RECONNECT_MS_MAX_SEVERAL = 1000, /* beside a broker that is away another one may take over */
     CLIENT_NAME_BYTES_MAX = 64,
     BUFFER_BYTES_DEFAULT = 1024 * 1024
 };
@@ -42,8 +43,7 @@ void (tmq_client_options_init) (tmq_client_options_t *options, size_t size)
                                                   .outbox_bytes_max = OUTBOX_BYTES_DEFAULT,
                                                   .completions_max = COMPLETIONS_DEFAULT,
                                                   .reads_max = READS_DEFAULT,
-                                                  .reconnect_ms_min = RECONNECT_MS_MIN_DEFAULT,
-                                                  .reconnect_ms_max = RECONNECT_MS_MAX_DEFAULT};
+                                                  .reconnect_ms_min = RECONNECT_MS_MIN_DEFAULT};
     core_sized_init (options, size, &defaults, sizeof defaults);
 }
 
@@ -92,10 +92,19 @@ int options_client (tmq_client_options_t *out, const tmq_client_options_t *in, t
                            "completions_max: must not be 0");
     if (out->reads_max == 0 || out->reads_max > READS_MAX)
         return core_error (error, TMQ_INVALID, "reads_max: 1 to %d", READS_MAX);
-    if (out->reconnect_ms_min == 0 || out->reconnect_ms_min > out->reconnect_ms_max)
+    if (out->reconnect_ms_min == 0 ||
+        (out->reconnect_ms_max != 0 && out->reconnect_ms_min > out->reconnect_ms_max))
         return core_error (error, TMQ_INVALID, "reconnect_ms_min: 1 to reconnect_ms_max (%u)",
                            out->reconnect_ms_max);
     return TMQ_OK;
+}
+
+uint32_t options_reconnect_max (const tmq_client_options_t *options, size_t endpoints)
+{
+    if (options->reconnect_ms_max != 0)
+        return options->reconnect_ms_max;
+    uint32_t max = endpoints > 1 ? RECONNECT_MS_MAX_SEVERAL : RECONNECT_MS_MAX_DEFAULT;
+    return options->reconnect_ms_min > max ? options->reconnect_ms_min : max;
 }
 
 /* Options by keys. */

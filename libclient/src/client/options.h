@@ -13,5 +13,7 @@
 int options_client (tmq_client_options_t *out, const tmq_client_options_t *in, tmq_error_t *error);
 void options_subscription (tmq_subscription_options_t *out, const tmq_subscription_options_t *in);
 void options_worker (tmq_worker_options_t *out, const tmq_worker_options_t *in);
+/* The longest pause before a new connection, for so many endpoints. options: of options_client. */
+uint32_t options_reconnect_max (const tmq_client_options_t *options, size_t endpoints);
 
 #endif
