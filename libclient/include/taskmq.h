@@ -154,10 +154,10 @@ typedef struct tmq_client_options {
                                    were not polled; one more gives TMQ_OUTBOX_FULL. Default
                                    100,000 */
     uint32_t reconnect_ms_min;  /* first pause before a new connection; it doubles up to … */
-    uint32_t reconnect_ms_max;  /* … this one, with jitter. Default 100, and 0: 5,000, or 1,000 with
+    uint32_t reconnect_ms_max; /* … this one, with jitter. Default 100, and 0: 5,000, or 1,000 with
                                    more than one endpoint, where another broker may take over */
-    bool log;                   /* also deliver TMQ_OP_LOG completions about the connection */
-    void *owned;                /* of tmq_client_options_set; leave it alone */
+    bool log;                  /* also deliver TMQ_OP_LOG completions about the connection */
+    void *owned;               /* of tmq_client_options_set; leave it alone */
     const char
         *directory; /* of a broker (its --data), in which its endpoints are read, anew for each
                               connection. NULL without endpoints: the first of these that is there.
