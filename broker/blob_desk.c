@@ -17,7 +17,10 @@
 /* Errands of its own, beside those of requests; no request has these numbers. */
 enum { DO_LOOK = 1, DO_COLLECT = 2, DO_CONFIGURE = 3 };
 
-enum { RUNNERS = 6 };
+enum {
+    RUNNERS = 6,
+    COLLECT_AT_ONCE = 16 /* files that are removed before others have their turn */
+};
 
 struct blob_desk {
     errands_t *errands;
@@ -74,6 +77,9 @@ static depot_upload_t upload_of (const errand_t *errand)
 
 static void answer_at (errand_t *errand, const depot_word_t *word)
 {
+    errand->again = word->more;
+    if (word->more)
+        return;
     if (word->code != TMQ_OK) {
         refuse (errand, word);
         return;
@@ -226,8 +232,10 @@ static void judge_left (blob_desk_t *self, engine_t *engine, const errand_t *loo
     for (size_t i = 0; i < length / sizeof (*left); i++)
         if (!engine_blob_is_needed (engine, left[i].hash))
             left[count++] = left[i];
-    if (count > 0 && !self->held)
-        submit_own (self, DO_COLLECT, left, count * sizeof (*left));
+    for (size_t at = 0; at < count && !self->held; at += COLLECT_AT_ONCE) {
+        size_t some = count - at < COLLECT_AT_ONCE ? count - at : COLLECT_AT_ONCE;
+        submit_own (self, DO_COLLECT, left + at, some * sizeof (*left));
+    }
     free (left);
 }
 

@@ -45,8 +45,12 @@ static void *thread_run (void *context)
     errand_t *errand;
     pthread_setname_np (pthread_self (), "errands");
     while ((errand = handover_next (self->handover)) != NULL) {
+        errand->again = false;
         run (self, errand);
-        handover_finish (self->handover, errand);
+        if (errand->again)
+            handover_submit (self->handover, errand);
+        else
+            handover_finish (self->handover, errand);
     }
     return NULL;
 }

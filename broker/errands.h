@@ -3,7 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* One thread for the work that requests ask for and the loop must not wait for: reading and writing
- * files. An errand is done by the runner of its kind, one after the other, in their order. */
+ * files. An errand is done by the runner of its kind, one after the other, in their order. One that
+ * is long is done in turns: its runner sets `again`, and it waits behind the others. */
 #ifndef TASKMQ_BROKER_ERRANDS_H
 #define TASKMQ_BROKER_ERRANDS_H
 

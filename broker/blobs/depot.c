@@ -30,15 +30,31 @@ enum {
 static const char UPLOADS[] = "uploads";
 static const char SECOND[] = ".new"; /* ending of a second name on its way to its place */
 
+/* What is to be done next. */
+typedef enum stage {
+    READING,   /* what the disk has of it */
+    FILLING,   /* bytes come */
+    COMPARING, /* all have come and are right; somebody else brought the same before */
+    PUBLISHING
+} stage_t;
+
+enum { OWNER_BYTES = 16 };
+
 /* An upload under way. */
 typedef struct upload {
-    char name[HEX_SIZE]; /* of its file */
-    uint8_t owner[16];   /* hash of the identity */
+    char name[HEX_SIZE];        /* of its file */
+    uint8_t owner[OWNER_BYTES]; /* hash of the identity */
+    uint8_t peer[OWNER_BYTES];  /* … of who acts for it, or its own */
     uint8_t hash[HASH_BYTES];
     uint64_t bytes;
     uint64_t offset;
+    uint64_t charged; /* of the depot's bytes: all of its own, or none while it may be a blob's */
+    uint64_t sent;    /* the disk was asked to write up to here, … */
+    uint64_t written; /* … and has up to here */
+    uint64_t compared;
+    stage_t stage;
     int64_t used_ms;
-    crypto_generichash_state sum;
+    crypto_generichash_state sum; /* of the upload; of the other's file while they are compared */
 } upload_t;
 
 struct depot {
@@ -183,25 +199,6 @@ static bool sum_is (const crypto_generichash_state *sum, const uint8_t *hash)
     return memcmp (got, hash, HASH_BYTES) == 0;
 }
 
-/* Its bytes are read again, because they may have been damaged since they were compared: who brings
- * them once more must heal the blob then, and not hear that it is there. */
-static bool has_blob (depot_t *self, const depot_upload_t *of, const char *name)
-{
-    struct stat info;
-    uint64_t offset = 0;
-    crypto_generichash_state sum;
-    int fd = openat (self->uploads_at, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    crypto_generichash_init (&sum, NULL, 0, HASH_BYTES);
-    bool has = fstat (fd, &info) == 0 && S_ISREG (info.st_mode) && info.st_nlink > 1 &&
-               (uint64_t) info.st_size == of->bytes &&
-               sum_file (self, fd, &offset, of->bytes, &sum) == 0 && offset == of->bytes &&
-               sum_is (&sum, of->hash) && keep_blob (self, of->hash, fd, &info);
-    close (fd);
-    return has;
-}
-
 /* Uploads in memory. */
 
 static upload_t *upload_find (depot_t *self, const char *name)
@@ -212,11 +209,44 @@ static upload_t *upload_find (depot_t *self, const char *name)
     return NULL;
 }
 
+static uint64_t min_of (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void take_off (depot_t *self, uint64_t bytes)
+{
+    self->stats.bytes -= min_of (bytes, self->stats.bytes);
+}
+
 static void upload_forget (depot_t *self, upload_t *upload)
 {
-    self->stats.bytes -= upload->bytes;
+    take_off (self, upload->charged);
     self->stats.uploads--;
     *upload = self->uploads[--self->uploads_count];
+}
+
+/* What the disk has of an upload that is no blob. */
+static uint64_t bytes_alone (const depot_t *self, const char *name)
+{
+    struct stat info;
+    return find (self->uploads_at, name, &info) && info.st_nlink == 1 ? (uint64_t) info.st_size : 0;
+}
+
+/* The file of no upload under way, or of one that is not charged. */
+static void remove_file (depot_t *self, const char *name)
+{
+    uint64_t bytes = bytes_alone (self, name);
+    if (unlinkat (self->uploads_at, name, 0) == 0)
+        take_off (self, bytes);
+}
+
+/* Its file stays: who begins it again goes on with it. */
+static void upload_park (depot_t *self, upload_t *upload)
+{
+    uint64_t left = bytes_alone (self, upload->name);
+    upload_forget (self, upload);
+    self->stats.bytes += left;
 }
 
 static void name_of (char out[HEX_SIZE], const depot_upload_t *of)
@@ -231,99 +261,197 @@ static void name_of (char out[HEX_SIZE], const depot_upload_t *of)
     hex_of (out, name);
 }
 
-static size_t count_of (const depot_t *self, const uint8_t *owner)
+static void hash_text (uint8_t out[OWNER_BYTES], const char *text, size_t length)
+{
+    crypto_generichash (out, OWNER_BYTES, (const uint8_t *) text, length, NULL, 0);
+}
+
+/* Uploads of the owner, of the peer, or with two NULLs of all; and which of them stood still for
+ * longest. */
+static size_t count_of (depot_t *self, const uint8_t *owner, const uint8_t *peer, upload_t **oldest)
 {
     size_t count = 0;
-    for (size_t i = 0; i < self->uploads_count; i++)
-        count += memcmp (self->uploads[i].owner, owner, sizeof (self->uploads[i].owner)) == 0;
+    *oldest = NULL;
+    for (size_t i = 0; i < self->uploads_count; i++) {
+        upload_t *upload = &self->uploads[i];
+        if ((owner != NULL && memcmp (upload->owner, owner, OWNER_BYTES) != 0) ||
+            (peer != NULL && memcmp (upload->peer, peer, OWNER_BYTES) != 0))
+            continue;
+        count++;
+        if (*oldest == NULL || upload->used_ms < (*oldest)->used_ms)
+            *oldest = upload;
+    }
     return count;
 }
 
-static bool disk_has_room (depot_t *self, uint64_t bytes, depot_word_t *out)
+/* One more than most: also in the place of one that stood still. */
+static bool has_place (depot_t *self, const uint8_t *owner, const uint8_t *peer, size_t most,
+                       int64_t mono_ms)
+{
+    upload_t *oldest;
+    if (count_of (self, owner, peer, &oldest) < most)
+        return true;
+    if (mono_ms - oldest->used_ms < DEPOT_YIELD_MS)
+        return false;
+    upload_park (self, oldest);
+    return true;
+}
+
+static bool find_place (depot_t *self, const upload_t *made, int64_t mono_ms, depot_word_t *out)
+{
+    if (!has_place (self, made->owner, NULL, DEPOT_UPLOADS_OF_ONE_MAX, mono_ms))
+        refuse (out, TMQ_LIMIT, "you have %d uploads under way, as many as you may have",
+                DEPOT_UPLOADS_OF_ONE_MAX);
+    else if (!has_place (self, NULL, made->peer, DEPOT_UPLOADS_OF_PEER_MAX, mono_ms))
+        refuse (out, TMQ_LIMIT,
+                "who acts for you has %d uploads under way for all, as many as it may have",
+                DEPOT_UPLOADS_OF_PEER_MAX);
+    else if (!has_place (self, NULL, NULL, DEPOT_UPLOADS_MAX, mono_ms))
+        refuse (out, TMQ_OVERLOADED, "%d uploads are under way", DEPOT_UPLOADS_MAX);
+    return out->code == TMQ_OK;
+}
+
+/* What the disk must have for the uploads under way. */
+static uint64_t to_come (const depot_t *self)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < self->uploads_count; i++) {
+        const upload_t *upload = &self->uploads[i];
+        if (upload->charged > 0 && upload->stage == FILLING)
+            bytes += upload->bytes - upload->offset;
+        else if (upload->charged > 0 && upload->stage == READING)
+            bytes += upload->bytes - min_of (upload->bytes, bytes_alone (self, upload->name));
+    }
+    return bytes;
+}
+
+/* has: bytes of it that are on the disk already. */
+static bool disk_has_room (depot_t *self, uint64_t bytes, uint64_t has, depot_word_t *out)
 {
     struct statvfs space;
-    if (self->stats.bytes + bytes > self->limits.disk_bytes) {
+    if (self->stats.bytes - has + bytes > self->limits.disk_bytes) {
         refuse (out, TMQ_LIMIT, "at most %" PRIu64 " bytes of blobs (limits/blobs_disk)",
                 self->limits.disk_bytes);
         return false;
     }
     if (fstatvfs (self->directory, &space) != 0 ||
-        (uint64_t) space.f_bavail * space.f_frsize >= self->limits.free_bytes_min + bytes)
+        (uint64_t) space.f_bavail * space.f_frsize >=
+            self->limits.free_bytes_min + to_come (self) + bytes - has)
         return true;
-    refuse (out, TMQ_STORE_FULL, "the disk has no room for %" PRIu64 " bytes", bytes);
+    refuse (out, TMQ_STORE_FULL,
+            "the disk has no room for %" PRIu64 " bytes beside what other uploads will have",
+            bytes);
     return false;
 }
 
-static upload_t *upload_new (depot_t *self, const depot_upload_t *of, const char *name,
-                             depot_word_t *out)
+/* Its bytes are the depot's from now on. False: there is no room; out says so. */
+static bool charge (depot_t *self, upload_t *upload, depot_word_t *out)
 {
-    upload_t made = {.bytes = of->bytes};
-    crypto_generichash (made.owner, sizeof (made.owner), (const uint8_t *) of->identity,
-                        strlen (of->identity), NULL, 0);
-    if (!disk_has_room (self, of->bytes, out))
-        return NULL;
-    if (self->uploads_count == DEPOT_UPLOADS_MAX) {
-        refuse (out, TMQ_OVERLOADED, "%d uploads are under way", DEPOT_UPLOADS_MAX);
-        return NULL;
-    }
-    if (count_of (self, made.owner) >= DEPOT_UPLOADS_OF_ONE_MAX) {
-        refuse (out, TMQ_LIMIT, "you have %d uploads under way, as many as you may have",
-                DEPOT_UPLOADS_OF_ONE_MAX);
-        return NULL;
-    }
-    memcpy (made.name, name, sizeof (made.name));
-    memcpy (made.hash, of->hash, HASH_BYTES);
-    crypto_generichash_init (&made.sum, NULL, 0, HASH_BYTES);
-    self->uploads[self->uploads_count] = made;
-    self->stats.bytes += of->bytes;
-    self->stats.uploads++;
-    return &self->uploads[self->uploads_count++];
+    uint64_t has = bytes_alone (self, upload->name);
+    has = min_of (has, min_of (self->stats.bytes, upload->bytes));
+    if (!disk_has_room (self, upload->bytes, has, out))
+        return false;
+    take_off (self, has);
+    upload->charged = upload->bytes;
+    self->stats.bytes += upload->charged;
+    return true;
 }
 
 /* A file of another length, or one that a blob has for its own, is no beginning of this upload. */
-static void drop_other (const depot_t *self, const upload_t *upload)
+static void drop_other (depot_t *self, const upload_t *upload)
 {
     struct stat info;
     if (!find (self->uploads_at, upload->name, &info))
         return;
     uint64_t size = (uint64_t) info.st_size;
     if (size > upload->bytes || (info.st_nlink > 1 && size != upload->bytes))
-        unlinkat (self->uploads_at, upload->name, 0);
+        remove_file (self, upload->name);
 }
 
-/* What a former run has left of it. 0 or an errno. */
-static int sum_again (depot_t *self, upload_t *upload)
+static upload_t *upload_new (depot_t *self, const depot_upload_t *of, const char *name,
+                             int64_t mono_ms, depot_word_t *out)
 {
-    drop_other (self, upload);
-    int fd = openat (self->uploads_at, upload->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    int error = fd < 0 && errno != ENOENT ? errno : 0;
-    if (fd >= 0) {
-        error = sum_file (self, fd, &upload->offset, upload->bytes, &upload->sum);
-        close (fd);
+    struct stat info;
+    upload_t made = {.bytes = of->bytes, .stage = READING, .used_ms = mono_ms};
+    hash_text (made.owner, of->identity, strlen (of->identity));
+    hash_text (made.peer, of->identity, strcspn (of->identity, "/"));
+    memcpy (made.name, name, sizeof (made.name));
+    memcpy (made.hash, of->hash, HASH_BYTES);
+    crypto_generichash_init (&made.sum, NULL, 0, HASH_BYTES);
+    if (!find_place (self, &made, mono_ms, out))
+        return NULL;
+    drop_other (self, &made);
+    bool may_be_blob = find (self->uploads_at, name, &info) && info.st_nlink > 1;
+    if (!may_be_blob && !charge (self, &made, out))
+        return NULL;
+    self->uploads[self->uploads_count] = made;
+    self->stats.uploads++;
+    return &self->uploads[self->uploads_count++];
+}
+
+/* Nothing of it stays: what it has are not the bytes of the hash, or not for certain. */
+static void discard (depot_t *self, upload_t *upload)
+{
+    if (upload->charged == 0)
+        remove_file (self, upload->name);
+    else
+        unlinkat (self->uploads_at, upload->name, 0);
+    upload_forget (self, upload);
+}
+
+/* What is on the disk of an upload. */
+
+/* All of it is read. It is FILLING then, or there is no such upload any more, as out says. */
+static void end_reading (depot_t *self, upload_t *upload, int fd, depot_word_t *out)
+{
+    struct stat info;
+    bool whole = upload->offset == upload->bytes;
+    bool right = whole && sum_is (&upload->sum, upload->hash);
+    if (right && fstat (fd, &info) == 0 && info.st_nlink > 1 &&
+        keep_blob (self, upload->hash, fd, &info)) {
+        out->offset = upload->bytes;
+        out->whole = true;
+        upload_forget (self, upload);
+        return;
     }
-    if (error == 0 && upload->offset == upload->bytes && !sum_is (&upload->sum, upload->hash)) {
-        unlinkat (self->uploads_at, upload->name, 0); /* torn or damaged: from the first byte */
+    if (whole && !right) { /* torn or damaged: from the first byte */
+        if (upload->charged == 0)
+            remove_file (self, upload->name);
+        else
+            unlinkat (self->uploads_at, upload->name, 0);
         upload->offset = 0;
         crypto_generichash_init (&upload->sum, NULL, 0, HASH_BYTES);
     }
-    return error;
+    if (upload->charged == 0 && !charge (self, upload, out)) {
+        upload_forget (self, upload);
+        return;
+    }
+    upload->sent = upload->written = upload->offset;
+    upload->stage = FILLING;
+}
+
+/* A turn of it. Also what is a blob is read again, because it may have been damaged since it was
+ * compared: who brings it once more must heal it then, and not hear that it is there. */
+static void read_on (depot_t *self, upload_t *upload, depot_word_t *out)
+{
+    uint64_t until = min_of (upload->bytes, upload->offset + DEPOT_TURN_BYTES);
+    int fd = openat (self->uploads_at, upload->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    int error = fd < 0 && errno != ENOENT ? errno : 0;
+    if (fd >= 0)
+        error = sum_file (self, fd, &upload->offset, until, &upload->sum);
+    if (error != 0) {
+        refuse_error (self, out, "the upload cannot be read again", error);
+        discard (self, upload);
+    } else if (fd >= 0 && upload->offset == until && until < upload->bytes) {
+        out->more = true;
+    } else {
+        end_reading (self, upload, fd, out);
+    }
+    if (fd >= 0)
+        close (fd);
 }
 
 /* The end of an upload. */
-
-static bool is_intact (depot_t *self, const upload_t *upload, int bucket, const char *rest)
-{
-    uint64_t offset = 0;
-    crypto_generichash_state sum;
-    int fd = openat (bucket, rest, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    crypto_generichash_init (&sum, NULL, 0, HASH_BYTES);
-    bool intact = sum_file (self, fd, &offset, upload->bytes, &sum) == 0 &&
-                  offset == upload->bytes && sum_is (&sum, upload->hash);
-    close (fd);
-    return intact;
-}
 
 /* The directory of buckets, too: a crash may have come before it knew this one for certain. */
 static int sync_names (const depot_t *self, int bucket)
@@ -351,20 +479,23 @@ static int publish (depot_t *self, const upload_t *upload, int bucket, const cha
 {
     char second[NAME_SIZE];
     struct stat before;
+    struct stat own;
     bool was_there = find (bucket, rest, &before);
+    if (was_there && find (self->uploads_at, upload->name, &own) && own.st_dev == before.st_dev &&
+        own.st_ino == before.st_ino)
+        return sync_names (self, bucket); /* all but that was done before */
     snprintf (second, sizeof (second), "%s%s", upload->name, SECOND);
     if (unlinkat (self->uploads_at, second, 0) != 0 && errno != ENOENT)
         return errno;
-    if (was_there && (uint64_t) before.st_size == upload->bytes &&
-        is_intact (self, upload, bucket, rest))
+    if (upload->stage == COMPARING && was_there)
         return share (self, upload, bucket, rest, second);
     if (linkat (self->uploads_at, upload->name, self->uploads_at, second, 0) != 0)
         return errno;
     if (renameat (self->uploads_at, second, bucket, rest) != 0)
         return errno;
     unlinkat (self->uploads_at, second, 0); /* of a name for the same file rename leaves both */
-    if (was_there)
-        self->stats.bytes -= (uint64_t) before.st_size;
+    if (was_there && before.st_nlink == 1)  /* else it is an upload's still */
+        take_off (self, (uint64_t) before.st_size);
     self->stats.blobs += !was_there;
     self->stats.bytes += upload->bytes;
     return sync_names (self, bucket);
@@ -381,49 +512,81 @@ static int sync_upload (const depot_t *self, const char *name)
     return error;
 }
 
-static int finish (depot_t *self, const upload_t *upload)
+/* All bytes are there: whether they are the hash's, and on the disk. */
+static bool end_filling (depot_t *self, upload_t *upload, depot_word_t *out)
 {
-    char hex[HEX_SIZE];
-    hex_of (hex, upload->hash);
-    int bucket = open_bucket (self, hex, true);
-    if (bucket < 0)
-        return errno;
-    int error = publish (self, upload, bucket, hex + 2);
-    close (bucket);
-    return error;
-}
-
-/* Nothing of it stays: what it has are not the bytes of the hash, or not for certain. */
-static void discard (depot_t *self, upload_t *upload)
-{
-    unlinkat (self->uploads_at, upload->name, 0);
-    upload_forget (self, upload);
-}
-
-static void end_if_whole (depot_t *self, upload_t *upload, depot_word_t *out)
-{
-    out->offset = upload->offset;
-    if (upload->offset < upload->bytes)
-        return;
     if (!sum_is (&upload->sum, upload->hash)) {
         refuse (out, TMQ_CONFLICT, "the bytes are not those of the hash; the upload begins again");
         discard (self, upload);
-        return;
+        return false;
     }
     /* A failed sync is told once: the next one would say that all is well, and it need not be. */
     int error = sync_upload (self, upload->name);
     if (error != 0) {
         refuse_error (self, out, "the blob cannot be kept", error);
         discard (self, upload);
-        return;
+        return false;
     }
-    error = finish (self, upload);
+    upload->stage = COMPARING;
+    upload->compared = 0;
+    crypto_generichash_init (&upload->sum, NULL, 0, HASH_BYTES);
+    return true;
+}
+
+/* A turn of comparing what somebody else brought. Unless it is as it was, this one takes its place.
+ */
+static bool compare_on (depot_t *self, upload_t *upload, int bucket, const char *rest)
+{
+    struct stat info;
+    int fd = openat (bucket, rest, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    uint64_t until = min_of (upload->bytes, upload->compared + DEPOT_TURN_BYTES);
+    bool good = fd >= 0 && fstat (fd, &info) == 0 && (uint64_t) info.st_size == upload->bytes &&
+                sum_file (self, fd, &upload->compared, until, &upload->sum) == 0 &&
+                upload->compared == until;
+    if (fd >= 0)
+        close (fd);
+    bool more = good && until < upload->bytes;
+    if (!more && !(good && sum_is (&upload->sum, upload->hash)))
+        upload->stage = PUBLISHING;
+    return more;
+}
+
+static void finish (depot_t *self, upload_t *upload, depot_word_t *out)
+{
+    char hex[HEX_SIZE];
+    hex_of (hex, upload->hash);
+    int bucket = open_bucket (self, hex, true);
+    int error = bucket < 0 ? errno : 0;
+    if (error == 0 && upload->stage == COMPARING)
+        out->more = compare_on (self, upload, bucket, hex + 2);
+    if (error == 0 && !out->more) {
+        error = publish (self, upload, bucket, hex + 2);
+        upload->stage = PUBLISHING; /* if it has to be tried again */
+    }
+    if (bucket >= 0)
+        close (bucket);
     if (error != 0) {
         refuse_error (self, out, "the blob cannot be kept", error);
-        return;
+    } else if (!out->more) {
+        out->whole = true;
+        upload_forget (self, upload);
     }
-    out->whole = true;
-    upload_forget (self, upload);
+}
+
+/* What there is to be done without further bytes, or a turn of it. Where the answer is no mere
+ * offset the upload may be gone. */
+static bool go_on (depot_t *self, upload_t *upload, depot_word_t *out)
+{
+    if (upload->stage == READING)
+        read_on (self, upload, out);
+    if (out->code != TMQ_OK || out->whole || out->more)
+        return false;
+    out->offset = upload->offset;
+    if (upload->offset < upload->bytes)
+        return true;
+    if (upload->stage != FILLING || end_filling (self, upload, out))
+        finish (self, upload, out);
+    return false;
 }
 
 /* Requests. */
@@ -443,34 +606,43 @@ void depot_begin (depot_t *self, const depot_upload_t *of, int64_t mono_ms, depo
         discard (self, upload);
         upload = NULL;
     }
-    if (upload == NULL && has_blob (self, of, name)) {
-        out->offset = of->bytes;
-        out->whole = true;
+    if (upload == NULL)
+        upload = upload_new (self, of, name, mono_ms, out);
+    if (upload == NULL)
         return;
-    }
-    if (upload == NULL) {
-        upload = upload_new (self, of, name, out);
-        if (upload == NULL)
-            return;
-        int error = sum_again (self, upload);
-        if (error != 0) {
-            refuse_error (self, out, "the upload cannot be read again", error);
-            discard (self, upload);
-            return;
-        }
-    }
     upload->used_ms = mono_ms;
-    end_if_whole (self, upload, out);
+    go_on (self, upload, out);
 }
 
-static int append (const depot_t *self, const upload_t *upload, const uint8_t *bytes, size_t length)
+/* The disk begins with what has come, and has what came before: so a sync never has much to do. 0
+ * or an errno: it was told this once, and no later sync would say it. */
+static int write_back (upload_t *upload, int fd, uint64_t end)
+{
+    const unsigned done =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (end - upload->sent < DEPOT_WRITE_BACK_BYTES)
+        return 0;
+    int failed = sync_file_range (fd, (off_t) upload->sent, (off_t) (end - upload->sent),
+                                  SYNC_FILE_RANGE_WRITE);
+    if (failed == 0 && upload->sent > upload->written)
+        failed = sync_file_range (fd, (off_t) upload->written,
+                                  (off_t) (upload->sent - upload->written), done);
+    upload->written = upload->sent;
+    upload->sent = end;
+    /* Some file systems have no such thing. */
+    return failed != 0 && errno != ENOSYS && errno != EINVAL && errno != ESPIPE ? errno : 0;
+}
+
+/* False: out says why. What the disk has lost begins again. */
+static bool append (depot_t *self, upload_t *upload, const uint8_t *bytes, size_t length,
+                    depot_word_t *out)
 {
     int error = 0;
     size_t done = 0;
     int fd =
         openat (self->uploads_at, upload->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return errno;
+        error = errno;
     while (error == 0 && done < length) {
         ssize_t wrote = pwrite (fd, bytes + done, length - done, (off_t) (upload->offset + done));
         if (wrote <= 0)
@@ -478,8 +650,14 @@ static int append (const depot_t *self, const upload_t *upload, const uint8_t *b
         else
             done += (size_t) wrote;
     }
-    close (fd);
-    return error;
+    int lost = error == 0 ? write_back (upload, fd, upload->offset + length) : 0;
+    if (fd >= 0)
+        close (fd);
+    if (error != 0 || lost != 0)
+        refuse_error (self, out, "the upload cannot be written", error != 0 ? error : lost);
+    if (lost != 0)
+        discard (self, upload);
+    return error == 0 && lost == 0;
 }
 
 void depot_chunk (depot_t *self, const depot_upload_t *of, uint64_t offset, const uint8_t *bytes,
@@ -498,18 +676,14 @@ void depot_chunk (depot_t *self, const depot_upload_t *of, uint64_t offset, cons
         refuse (out, TMQ_INVALID, "offset: the blob has %" PRIu64 " bytes", upload->bytes);
         return;
     }
-    out->offset = upload->offset;
-    if (offset > upload->offset || offset + length <= upload->offset)
+    if (!go_on (self, upload, out) || offset > upload->offset || offset + length <= upload->offset)
         return;
     size_t known = (size_t) (upload->offset - offset);
-    int error = append (self, upload, bytes + known, length - known);
-    if (error != 0) {
-        refuse_error (self, out, "the upload cannot be written", error);
+    if (!append (self, upload, bytes + known, length - known, out))
         return;
-    }
     crypto_generichash_update (&upload->sum, bytes + known, length - known);
     upload->offset += length - known;
-    end_if_whole (self, upload, out);
+    go_on (self, upload, out);
 }
 
 void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t offset, uint8_t *to,
@@ -566,7 +740,7 @@ static void look_at_uploads (depot_t *self, int64_t mono_ms)
         if (file->d_name[0] == '.' || upload_find (self, file->d_name) != NULL)
             continue;
         if (find (self->uploads_at, file->d_name, &info) && is_still (&info))
-            unlinkat (self->uploads_at, file->d_name, 0);
+            remove_file (self, file->d_name);
     }
     closedir (list);
 }
@@ -619,13 +793,25 @@ void depot_collect (depot_t *self, const depot_left_t *left)
     if (find (bucket, hex + 2, &info) && touched_ns (&info) == left->at && is_still (&info) &&
         unlinkat (bucket, hex + 2, 0) == 0) {
         self->stats.blobs--;
-        self->stats.bytes -= (uint64_t) info.st_size;
         self->stats.collected++;
+        if (info.st_nlink == 1) /* else it is an upload again, of which nothing is missing */
+            take_off (self, (uint64_t) info.st_size);
     }
     close (bucket);
 }
 
 /* Life. */
+
+/* What uploads have that are no blobs. */
+static void count_uploads (depot_t *self)
+{
+    DIR *list = list_directory (self->directory, UPLOADS);
+    if (list == NULL)
+        return;
+    for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list))
+        self->stats.bytes += bytes_alone (self, file->d_name);
+    closedir (list);
+}
 
 static void count_bucket (depot_t *self, unsigned bucket)
 {
@@ -661,6 +847,7 @@ depot_t *depot_new (const char *directory, const depot_limits_t *limits, int *er
     }
     for (unsigned bucket = 0; bucket < DEPOT_BUCKETS; bucket++)
         count_bucket (self, bucket);
+    count_uploads (self);
     return self;
 }
 

@@ -13,8 +13,12 @@
  * The first name stays for an hour: whoever uploaded it has it, also after a restart. A crash
  * leaves an upload, which goes on where it ended, and never a file whose bytes are not those of its
  * name.
- * Nothing but depot_collect removes a blob, and it removes only what stood still for an hour. Not
- * thread-safe: one thread has it. No file is open between two calls. */
+ * Nothing but depot_collect removes a blob, and it removes only what stood still for an hour.
+ *
+ * The bytes of an upload go to the disk while they come, so that the sync at its end is short and
+ * the journal never waits for a gigabyte. What has to be read again is read in turns.
+ *
+ * Not thread-safe: one thread has it. No file is open between two calls. */
 #ifndef TASKMQ_BLOBS_DEPOT_H
 #define TASKMQ_BLOBS_DEPOT_H
 
@@ -27,10 +31,15 @@
 typedef struct depot depot_t;
 
 enum {
-    DEPOT_UPLOADS_MAX = 256,       /* under way, … */
-    DEPOT_UPLOADS_OF_ONE_MAX = 16, /* … of one identity */
+    DEPOT_UPLOADS_MAX = 256,         /* under way, … */
+    DEPOT_UPLOADS_OF_ONE_MAX = 16,   /* … of one identity, … */
+    DEPOT_UPLOADS_OF_PEER_MAX = 128, /* … of one and of all the owners it acts for */
+    /* When there is no place, one that stood still for so long gives its own. Its bytes stay. */
+    DEPOT_YIELD_MS = 60 * 1000,
     DEPOT_IDLE_MS = 60 * 60 * 1000,
-    DEPOT_SLICE_MAX = 256, /* blobs that one look brings */
+    DEPOT_TURN_BYTES = 2 * 1024 * 1024,       /* that one call reads again */
+    DEPOT_WRITE_BACK_BYTES = 8 * 1024 * 1024, /* that come before the disk has to begin with them */
+    DEPOT_SLICE_MAX = 256,                    /* blobs that one look brings */
     DEPOT_BUCKETS = 256,
     DEPOT_TEXT_SIZE = 256,
     DEPOT_RETRY_MS = 1000
@@ -44,7 +53,7 @@ typedef struct depot_limits {
 
 typedef struct depot_stats {
     uint64_t blobs;
-    uint64_t bytes; /* of blobs, and of uploads as they will be */
+    uint64_t bytes; /* of blobs, of uploads under way as they will be, of others as they are */
     uint64_t uploads;
     uint64_t collected;
     uint64_t errors;
@@ -65,6 +74,7 @@ typedef struct depot_word {
     char text[DEPOT_TEXT_SIZE];
     uint64_t offset; /* the next byte that is wanted */
     bool whole;      /* the blob is there */
+    bool more;       /* nothing is decided yet: the same call again, behind those of others */
 } depot_word_t;
 
 /* Opens the directory, which it makes with mode 0700. NULL with an errno in *error. */
@@ -72,7 +82,11 @@ depot_t *depot_new (const char *directory, const depot_limits_t *limits, int *er
 void depot_free (depot_t **self); /* accepts a NULL object */
 void depot_configure (depot_t *self, const depot_limits_t *limits);
 
-/* Begins an upload or goes on with it; what is on the disk of it is read again, once. */
+/* Begins an upload or goes on with it; what is on the disk of it is read again, once.
+ *
+ * TOO_LARGE: more than limits/blob_bytes. LIMIT: the disk has as many blobs as it may, or who asks
+ * has as many uploads under way as it may have. OVERLOADED: all have. STORE_FULL: the disk has no
+ * room for it beside what is still to come of the others. */
 void depot_begin (depot_t *self, const depot_upload_t *upload, int64_t mono_ms, depot_word_t *out);
 /* The bytes at an offset. Those that are there count as taken; where there is a hole before them
  * nothing is, and out->offset says from where on they are wanted. The last byte makes the blob. */

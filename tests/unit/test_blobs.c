@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,6 +89,48 @@ int __wrap_fsync (int fd)
     return __real_fsync (fd);
 }
 
+/* What the disk was asked to write, in bytes, and what it was waited for. */
+static uint64_t began_back;
+static uint64_t waited_back;
+static int write_back_error; /* the next one fails */
+
+int __real_sync_file_range (int fd, off_t from, off_t length, unsigned flags);
+int __wrap_sync_file_range (int fd, off_t from, off_t length, unsigned flags);
+int __wrap_sync_file_range (int fd, off_t from, off_t length, unsigned flags)
+{
+    if (write_back_error != 0) {
+        errno = write_back_error;
+        write_back_error = 0;
+        return -1;
+    }
+    if ((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0)
+        waited_back += (uint64_t) length;
+    else
+        began_back += (uint64_t) length;
+    return __real_sync_file_range (fd, from, length, flags);
+}
+
+static uint64_t free_bytes; /* of the disk; 0: what it has */
+
+int __real_fstatvfs (int fd, struct statvfs *out);
+int __wrap_fstatvfs (int fd, struct statvfs *out);
+int __wrap_fstatvfs (int fd, struct statvfs *out)
+{
+    int failed = __real_fstatvfs (fd, out);
+    if (failed == 0 && free_bytes > 0) {
+        out->f_frsize = 1;
+        out->f_bavail = free_bytes;
+    }
+    return failed;
+}
+
+int __real_fstatvfs64 (int fd, struct statvfs *out);
+int __wrap_fstatvfs64 (int fd, struct statvfs *out);
+int __wrap_fstatvfs64 (int fd, struct statvfs *out)
+{
+    return __wrap_fstatvfs (fd, out);
+}
+
 int __real_linkat (int from, const char *old, int to, const char *name, int flags);
 int __wrap_linkat (int from, const char *old, int to, const char *name, int flags);
 int __wrap_linkat (int from, const char *old, int to, const char *name, int flags)
@@ -155,17 +198,26 @@ static int teardown (void **state)
     return system (command);
 }
 
-static depot_word_t begin (const depot_upload_t *of)
+static depot_word_t begin_at (const depot_upload_t *of, int64_t mono_ms)
 {
     depot_word_t word;
-    depot_begin (depot, of, 0, &word);
+    do
+        depot_begin (depot, of, mono_ms, &word);
+    while (word.more);
     return word;
+}
+
+static depot_word_t begin (const depot_upload_t *of)
+{
+    return begin_at (of, 0);
 }
 
 static depot_word_t chunk (const depot_upload_t *of, uint64_t offset, size_t length)
 {
     depot_word_t word;
-    depot_chunk (depot, of, offset, contents + offset, length, 0, &word);
+    do
+        depot_chunk (depot, of, offset, contents + offset, length, 0, &word);
+    while (word.more);
     return word;
 }
 
@@ -376,6 +428,184 @@ static void limits_are_told (void **state)
     depot_word_t beyond;
     depot_chunk (depot, &upload, BYTES - 1, contents, 2, 0, &beyond);
     assert_int_equal (beyond.code, TMQ_INVALID);
+}
+
+/* What open uploads will still write is not free. */
+static void room_is_kept_for_what_is_to_come (void **state)
+{
+    (void) state;
+    uint8_t other[TMQ_BLOB_HASH_BYTES] = {1};
+    depot_upload_t second = upload;
+    second.hash = other;
+    free_bytes = 2 * BYTES - 1;
+    assert_int_equal (begin (&upload).code, TMQ_OK);
+    assert_int_equal (begin (&second).code, TMQ_STORE_FULL);
+    assert_int_equal (chunk (&upload, 0, PIECE).code, TMQ_OK);
+    free_bytes -= PIECE; /* it has taken them */
+    assert_int_equal (begin (&second).code, TMQ_STORE_FULL);
+    assert_true (put_rest (&upload).whole);
+    free_bytes = BYTES;
+    assert_int_equal (begin (&second).code, TMQ_OK);
+    reopen ();
+    assert_int_equal (begin (&second).code, TMQ_OK);
+    free_bytes = 0;
+}
+
+/* As one of many uploads. */
+static depot_word_t begin_of (const char *identity, unsigned n, int64_t mono_ms)
+{
+    uint8_t other[TMQ_BLOB_HASH_BYTES] = {(uint8_t) n, (uint8_t) (n >> 8), 1};
+    depot_upload_t one = upload;
+    one.identity = identity;
+    one.hash = other;
+    return begin_at (&one, mono_ms);
+}
+
+/* Who began uploads and went away keeps nobody out, and finds what it brought. */
+static void a_place_that_stands_still_is_given_up (void **state)
+{
+    (void) state;
+    assert_int_equal (begin (&upload).code, TMQ_OK);
+    assert_int_equal (chunk (&upload, 0, PIECE).code, TMQ_OK);
+    for (unsigned i = 1; i < DEPOT_UPLOADS_OF_ONE_MAX; i++)
+        assert_int_equal (begin_of (upload.identity, i, 1).code, TMQ_OK);
+    assert_int_equal (begin_of (upload.identity, 99, DEPOT_YIELD_MS - 1).code, TMQ_LIMIT);
+    assert_int_equal (depot_stats (depot).bytes, DEPOT_UPLOADS_OF_ONE_MAX * (uint64_t) BYTES);
+    assert_int_equal (begin_of (upload.identity, 99, DEPOT_YIELD_MS).code, TMQ_OK);
+    assert_int_equal (depot_stats (depot).uploads, DEPOT_UPLOADS_OF_ONE_MAX);
+    assert_int_equal (depot_stats (depot).bytes,
+                      DEPOT_UPLOADS_OF_ONE_MAX * (uint64_t) BYTES + PIECE); /* it is there still */
+    depot_word_t word = begin_at (&upload, DEPOT_YIELD_MS + 1);
+    assert_int_equal (word.code, TMQ_OK);
+    assert_int_equal (word.offset, PIECE);
+    assert_int_equal (depot_stats (depot).bytes, DEPOT_UPLOADS_OF_ONE_MAX * (uint64_t) BYTES);
+    reopen ();
+    assert_int_equal (depot_stats (depot).bytes, PIECE);
+    assert_true (put_rest (&upload).whole);
+    assert_int_equal (depot_stats (depot).bytes, BYTES);
+}
+
+/* Nobody has all places, whatever names it acts for. */
+static void one_peer_does_not_have_all_places (void **state)
+{
+    (void) state;
+    char name[32];
+    depot_limits_t limits = {.blob_bytes = BYTES, .disk_bytes = UINT64_MAX / 2};
+    depot_configure (depot, &limits);
+    for (unsigned i = 0; i < DEPOT_UPLOADS_OF_PEER_MAX; i++) {
+        snprintf (name, sizeof (name), "gateway/user-%u", i);
+        assert_int_equal (begin_of (name, i, 0).code, TMQ_OK);
+    }
+    depot_word_t word = begin_of ("gateway/one-more", 0, 0);
+    assert_int_equal (word.code, TMQ_LIMIT);
+    assert_non_null (strstr (word.text, "acts for you"));
+    for (unsigned i = DEPOT_UPLOADS_OF_PEER_MAX; i < DEPOT_UPLOADS_MAX; i++) {
+        snprintf (name, sizeof (name), "uid:%u", i);
+        assert_int_equal (begin_of (name, i, 0).code, TMQ_OK);
+    }
+    assert_int_equal (begin_of ("uid:1", 1, 0).code, TMQ_OVERLOADED);
+    assert_int_equal (begin_of ("uid:1", 1, DEPOT_YIELD_MS).code, TMQ_OK);
+}
+
+/* A body of several turns, made of the same bytes again and again. */
+enum { LARGE_TIMES = 35, LARGE = LARGE_TIMES * BYTES };
+
+static uint8_t large_hash[TMQ_BLOB_HASH_BYTES];
+
+static depot_upload_t large_upload (void)
+{
+    crypto_generichash_state sum;
+    depot_limits_t limits = {.blob_bytes = LARGE, .disk_bytes = 4 * (uint64_t) LARGE};
+    crypto_generichash_init (&sum, NULL, 0, sizeof (large_hash));
+    for (unsigned i = 0; i < LARGE_TIMES; i++)
+        crypto_generichash_update (&sum, contents, BYTES);
+    crypto_generichash_final (&sum, large_hash, sizeof (large_hash));
+    depot_configure (depot, &limits);
+    return (depot_upload_t){
+        .identity = "uid:7", .ns = "default", .hash = large_hash, .bytes = LARGE};
+}
+
+static depot_word_t put_large (const depot_upload_t *of)
+{
+    depot_word_t word = begin (of);
+    while (word.code == TMQ_OK && !word.whole) {
+        size_t at = (size_t) (word.offset % BYTES);
+        size_t length = BYTES - at < PIECE ? BYTES - at : PIECE;
+        uint64_t offset = word.offset;
+        do
+            depot_chunk (depot, of, offset, contents + at, length, 0, &word);
+        while (word.more);
+    }
+    return word;
+}
+
+/* What is read again is read in turns, and others have theirs meanwhile. */
+static void others_have_their_turn (void **state)
+{
+    (void) state;
+    unsigned turns = 0;
+    depot_word_t word;
+    depot_upload_t large = large_upload ();
+    assert_true (put_large (&large).whole);
+    begin (&upload);
+    for (depot_begin (depot, &large, 0, &word); word.more; depot_begin (depot, &large, 0, &word)) {
+        assert_int_equal (chunk (&upload, turns * KIB, KIB).offset, (turns + 1) * KIB);
+        turns++;
+    }
+    assert_true (word.whole);
+    assert_int_equal (turns, (LARGE - 1) / DEPOT_TURN_BYTES);
+    large.identity = "uid:8"; /* the same bytes: compared in turns */
+    assert_true (put_large (&large).whole);
+    assert_true (put_rest (&upload).whole);
+    expect_contents ();
+    assert_int_equal (depot_stats (depot).bytes, LARGE + BYTES);
+}
+
+/* The last piece of what another one has, too, is one request; a crash in it goes on. */
+static void what_is_compared_goes_on (void **state)
+{
+    (void) state;
+    unsigned turns = 0;
+    depot_word_t word = {.code = TMQ_OK};
+    depot_upload_t large = large_upload ();
+    assert_true (put_large (&large).whole);
+    large.identity = "uid:8";
+    begin (&large);
+    for (uint64_t at = 0; at < LARGE; at += KIB * 200)
+        depot_chunk (depot, &large, at, contents + at % BYTES, KIB * 200, 0, &word);
+    assert_true (word.more);
+    for (; word.more; turns++)
+        depot_begin (depot, &large, 0, &word); /* whoever asks brings it on */
+    assert_true (turns > 5);
+    assert_true (word.whole);
+    assert_int_equal (depot_stats (depot).blobs, 1);
+    assert_int_equal (depot_stats (depot).uploads, 0);
+    assert_int_equal (depot_stats (depot).bytes, LARGE);
+}
+
+/* The sync at the end has little to do. */
+static void the_disk_begins_early (void **state)
+{
+    (void) state;
+    depot_upload_t large = large_upload ();
+    began_back = waited_back = 0;
+    assert_true (put_large (&large).whole);
+    assert_true (LARGE - began_back < DEPOT_WRITE_BACK_BYTES);
+    assert_true (LARGE - waited_back < 2 * DEPOT_WRITE_BACK_BYTES + PIECE);
+}
+
+/* The disk says once that it has lost something. */
+static void what_the_disk_has_lost_begins_again (void **state)
+{
+    (void) state;
+    depot_upload_t large = large_upload ();
+    write_back_error = EIO;
+    depot_word_t word = put_large (&large);
+    assert_int_equal (word.code, TMQ_INTERNAL);
+    assert_int_equal (depot_stats (depot).uploads, 0);
+    assert_int_equal (begin (&large).offset, 0);
+    write_back_error = ENOSYS; /* there is no such thing: the sync at the end does it */
+    assert_true (put_large (&large).whole);
 }
 
 static void what_is_missing_or_damaged_is_named (void **state)
@@ -804,6 +1034,13 @@ int main (void)
                                        TEST (wrong_bytes_are_refused),
                                        TEST (another_length_harms_nothing),
                                        TEST (limits_are_told),
+                                       TEST (room_is_kept_for_what_is_to_come),
+                                       TEST (a_place_that_stands_still_is_given_up),
+                                       TEST (one_peer_does_not_have_all_places),
+                                       TEST (others_have_their_turn),
+                                       TEST (what_is_compared_goes_on),
+                                       TEST (the_disk_begins_early),
+                                       TEST (what_the_disk_has_lost_begins_again),
                                        TEST (what_is_missing_or_damaged_is_named),
                                        TEST (who_brings_it_again_mends_what_is_damaged),
                                        TEST (what_was_torn_begins_again),

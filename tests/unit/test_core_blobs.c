@@ -134,6 +134,54 @@ static void uploads_have_limits (void **state)
         finish (rig, false);
 }
 
+/* However many links somebody has, others find a place. */
+static void nobody_has_all_places (void **state)
+{
+    rig_t *rig = *state;
+    uint64_t newest = 0;
+    size_t given = 0;
+    for (size_t peer = 2; peer < 10; peer++)
+        rig_link (rig, peer, "default");
+    for (size_t peer = 0; peer < 9; peer++)
+        for (size_t i = 0; i < 4; i++)
+            newest = send_chunk (rig, peer, "x");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 8, newest), TMQ_OVERLOADED); /* the library asks again */
+    assert_true (rig_reply (rig, 8, newest)->reply->retry_after_ms > 0);
+    rig->peers[10].identity = "uid:9";
+    rig_link (rig, 10, "default");
+    uint64_t other = send_chunk (rig, 10, "x");
+    rig_settle (rig);
+    assert_null (rig_reply (rig, 10, other)); /* it is under way */
+    for (errand_t *errand = engine_errand_next (rig->engine); errand != NULL;
+         errand = engine_errand_next (rig->engine), given++)
+        engine_errand_done (rig->engine, errand, rig->now);
+    assert_int_equal (given, 33);
+}
+
+/* What a crash would take back is told to nobody. */
+static void a_read_waits_for_what_names_the_blob (void **state)
+{
+    rig_t *rig = *state;
+    upload (rig, 0);
+    Taskmq__Blob blob = blob_of (BYTES);
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.queue = (char *) (uintptr_t) "q";
+    extra.payload_blob = &blob;
+    spec.extra = &extra;
+    rig_submit_spec (rig, 0, SUBJECT, &spec, "");
+    uint64_t read = send_read (rig, 0, SUBJECT);
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_non_null (errand);
+    rig_take (rig);
+    engine_errand_done (rig->engine, errand, rig->now);
+    assert_null (rig_reply (rig, 0, read));
+    rig_durable (rig);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, read), TMQ_OK);
+}
+
 /* A hash alone gives nobody anything. */
 static void only_who_uploaded_it_names_it (void **state)
 {
@@ -498,6 +546,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (an_upload_is_an_errand),
         TEST (uploads_have_limits),
+        TEST (nobody_has_all_places),
+        TEST (a_read_waits_for_what_names_the_blob),
         TEST (only_who_uploaded_it_names_it),
         TEST (who_may_read_the_payload_reads_it),
         TEST (a_worker_is_told_of_it),

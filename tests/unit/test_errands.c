@@ -13,7 +13,7 @@
 #include "errands.h"
 #include "support/cmocka_all.h"
 
-enum { DEADLINE_MS = 60000, KNOWN = 79, UNKNOWN = 80 };
+enum { DEADLINE_MS = 60000, KNOWN = 79, UNKNOWN = 80, LONG = 81 };
 
 /* A runner that waits until it is let through. */
 typedef struct gate {
@@ -78,6 +78,36 @@ static void errands_come_back_in_their_order (void **state)
     assert_null (errands);
 }
 
+/* Three turns, of which each but the last asks for another one. */
+static void run_in_turns (void *context, errand_t *errand)
+{
+    (void) context;
+    errand->retry_after_ms++;
+    errand->again = errand->retry_after_ms < 3;
+}
+
+/* Those behind it have their turn meanwhile. */
+static void a_long_one_is_done_in_turns (void **state)
+{
+    (void) state;
+    gate_t gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
+    const errand_runner_t runners[] = {{KNOWN, pass, &gate}, {LONG, run_in_turns, NULL}};
+    errands_t *errands = errands_new (runners, 2, EVERYBODY);
+    static const uint32_t ops[] = {KNOWN, LONG, KNOWN, KNOWN};
+    static const uint32_t order[] = {KNOWN, KNOWN, KNOWN, LONG};
+    for (size_t i = 0; i < 4; i++)
+        errands_submit (errands, errand_new (ops[i]));
+    gate_open (&gate);
+    for (size_t i = 0; i < 4; i++) {
+        errand_t *errand = next (errands);
+        assert_int_equal (errand->op, order[i]);
+        if (errand->op == LONG)
+            assert_int_equal (errand->retry_after_ms, 3);
+        errand_free (errand);
+    }
+    errands_free (&errands);
+}
+
 static void the_line_has_an_end (void **state)
 {
     (void) state;
@@ -137,6 +167,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (errands_come_back_in_their_order),
+        cmocka_unit_test (a_long_one_is_done_in_turns),
         cmocka_unit_test (the_line_has_an_end),
         cmocka_unit_test (who_lost_the_right_is_refused),
     };

@@ -43,6 +43,7 @@ typedef struct errand {
     buf_t *fields;   /* its contents, packed; NULL: all members have their defaults */
     buf_t *body;     /* second frame, or NULL */
     bool whole;      /* the blob of the request is there */
+    bool again;      /* nothing is answered yet: its runner is to be called again, behind others */
     void *context;   /* the engine's own; NULL: an errand of the server itself */
 } errand_t;
 

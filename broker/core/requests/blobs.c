@@ -60,7 +60,7 @@ void on_blob_read (call_t *call)
         reply_code (call, TMQ_NO_BLOB,
                     read->part == PART_RESULT ? "the task has no result that is a blob"
                                               : "the task's payload is no blob");
-    else if (take_blob (errand_begin (call), blob) && read->offset == 0)
+    else if (take_blob (errand_about_task (call, 0), blob) && read->offset == 0)
         deeds_task (call, DEED_READ, &found);
     extra_free (stored);
 }

@@ -14,6 +14,7 @@
 #include "core/requests/answer.h"
 #include "core/tasks/blobs.h"
 #include "core/tasks/index.h"
+#include "core/tasks/journal.h"
 
 enum {
     ERRANDS_MAX = 64,     /* for operators, and for everybody: that wait or are under way, … */
@@ -27,7 +28,8 @@ typedef struct errand_job {
     node_t of_link;  /* unlinked: the link has ended */
     link_t *link;
     uint64_t request;
-    bool given; /* to the server */
+    uint64_t batch; /* that its answer waits for */
+    bool given;     /* to the server */
 } errand_job_t;
 
 static size_t count_of (const link_t *link)
@@ -46,6 +48,35 @@ static size_t *counted_in (requests_t *self, uint32_t op)
         return &self->errands_of_blobs_count;
     bool of_all = op == TASKMQ__REQUEST__OP_READ_LOG || op == TASKMQ__REQUEST__OP_ENROLL;
     return of_all ? &self->errands_of_all_count : &self->errands_count;
+}
+
+/* Up to the name that it acts for. */
+static size_t peer_length (const char *identity)
+{
+    return strcspn (identity, "/");
+}
+
+static size_t blobs_of (requests_t *self, const node_t *list, const char *identity)
+{
+    size_t count = 0;
+    size_t length = peer_length (identity);
+    for (const node_t *node = list->next; node != list; node = node->next) {
+        const errand_t *errand = &LIST_ITEM (node, const errand_job_t, node)->errand;
+        count += counted_in (self, errand->op) == &self->errands_of_blobs_count &&
+                 peer_length (errand->identity) == length &&
+                 strncmp (errand->identity, identity, length) == 0;
+    }
+    return count;
+}
+
+/* Of those about blobs nobody has more than half of what the others leave, so there is always a
+ * place for them; and what one link may have is never too much. */
+static bool is_over_share (requests_t *self, const char *identity)
+{
+    size_t own =
+        blobs_of (self, &self->errands, identity) + blobs_of (self, &self->errands_given, identity);
+    size_t others = self->errands_of_blobs_count - own;
+    return own >= ERRANDS_LINK_MAX && own >= (ERRANDS_MAX - others) / 2;
 }
 
 static buf_t *pack_request (const Taskmq__Request *request)
@@ -94,6 +125,14 @@ errand_t *errand_begin (call_t *call)
         reply_code_at_once (call, TMQ_OVERLOADED, text, ERRANDS_RETRY_MS);
         return NULL;
     }
+    if (count == &self->errands_of_blobs_count &&
+        is_over_share (self, name_text (call->link->identity))) {
+        reply_code_at_once (
+            call, TMQ_OVERLOADED,
+            "you have half of the open requests about blobs, the rest is for others",
+            ERRANDS_RETRY_MS);
+        return NULL;
+    }
     errand_job_t *job = memory_zero (1, sizeof (*job));
     job->errand.op = (uint32_t) call->request->op_case;
     job->errand.peer = call->link->peer;
@@ -115,11 +154,14 @@ void on_errand (call_t *call)
     errand_begin (call);
 }
 
-void errand_about_task (call_t *call, int64_t number)
+errand_t *errand_about_task (call_t *call, int64_t number)
 {
     errand_t *errand = errand_begin (call);
-    if (errand != NULL)
-        errand->task_number = number;
+    if (errand == NULL)
+        return NULL;
+    errand->task_number = number;
+    ((errand_job_t *) errand->context)->batch = journal_batch (call->requests->tasks);
+    return errand;
 }
 
 errand_t *errand_jobs_next (requests_t *self)
@@ -156,7 +198,7 @@ void errand_answer (requests_t *self, errand_t *errand)
         if (good && errand->member != 0)
             bytes_append_element (out, errand->member, buf_bytes (errand->fields),
                                   buf_length (errand->fields));
-        reply_close (self, job->link, mark, 0, good ? errand->body : NULL); /* rests on no batch */
+        reply_close (self, job->link, mark, job->batch, good ? errand->body : NULL);
     }
     job_free (self, job);
 }

@@ -13,8 +13,9 @@
 /* The request becomes one; NULL: there are too many, which was answered. */
 errand_t *errand_begin (call_t *call);
 void on_errand (call_t *call);
-/* … about a task that the link may read. */
-void errand_about_task (call_t *call, int64_t number);
+/* … about a task that the link may read, or 0 where its number is of no use: what is told of it
+ * waits for its batch. */
+errand_t *errand_about_task (call_t *call, int64_t number);
 /* The next one to be done, or NULL; it comes back by errand_answer. */
 errand_t *errand_jobs_next (requests_t *self);
 /* Takes it; answers, if its link still stands. */
