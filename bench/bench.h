@@ -137,12 +137,19 @@ void wire_read (wire_t *self, void *out, size_t length);
 
 /* Rows. */
 
+/* The shares of a row's latencies that the reports tell: so many of them were as short, or shorter.
+ */
+enum { TAILS = 8 };
+extern const double tail_shares[TAILS]; /* rising, below 1 */
+
 typedef struct figures {
     double rate_per_s;
     double p50_us; /* NAN where the row does not measure it */
     double p99_us;
     double broker_cpu_us; /* per operation of the row */
+    double client_cpu_us; /* the same, of all its clients, which are threads of the bench */
     double rss_bytes;
+    double tail_us[TAILS]; /* NAN as p50_us */
 } figures_t;
 
 typedef struct row {
@@ -150,7 +157,8 @@ typedef struct row {
     const char *says; /* one line for people */
     void (*run) (figures_t *out, const driver_t *driver, const server_t *server, double seconds);
     bool needs_call;
-    bool slow; /* run on slower disks too */
+    bool slow;  /* run on slower disks too */
+    bool tails; /* its latencies are told from the shortest to the longest */
 } row_t;
 
 extern const row_t rows[];
@@ -201,6 +209,8 @@ void report_json (const char *path, const report_t *report);
 void report_markdown (const char *path, const report_t *report);
 /* What gnuplot reads, beside the JSON: NAME.json gives NAME.dat. */
 void report_plot_data (const char *json, const report_t *report);
+/* The latencies of rows with tails, a line for each share, in BASE-tails.dat beside json. */
+void report_tail_data (const char *json, const report_t *report);
 
 /* Small things. */
 

@@ -145,15 +145,20 @@ static double median_at (const figures_t *runs, int count, size_t offset)
     return values[count / 2];
 }
 
-static figures_t medians (const figures_t *runs, int count)
+static figures_t medians_of (const figures_t *runs, int count)
 {
-    return (figures_t){
+    figures_t medians = {
         .rate_per_s = median_at (runs, count, offsetof (figures_t, rate_per_s)),
         .p50_us = median_at (runs, count, offsetof (figures_t, p50_us)),
         .p99_us = median_at (runs, count, offsetof (figures_t, p99_us)),
         .broker_cpu_us = median_at (runs, count, offsetof (figures_t, broker_cpu_us)),
+        .client_cpu_us = median_at (runs, count, offsetof (figures_t, client_cpu_us)),
         .rss_bytes = median_at (runs, count, offsetof (figures_t, rss_bytes)),
     };
+    for (size_t i = 0; i < TAILS; i++)
+        medians.tail_us[i] = median_at (
+            runs, count, offsetof (figures_t, tail_us) + i * sizeof (medians.tail_us[0]));
+    return medians;
 }
 
 static size_t choose_systems (const options_t *options, const driver_t **chosen)
@@ -213,7 +218,7 @@ static void run_row (const options_t *options, const row_t *row, long sync_delay
             .driver = systems[i],
             .row = row,
             .sync_delay_us = sync_delay_us,
-            .figures = medians (runs[i], options->rounds),
+            .figures = medians_of (runs[i], options->rounds),
         };
     }
 }
@@ -223,6 +228,7 @@ static void write_files (const options_t *options, const report_t *report)
     if (options->json) {
         report_json (options->json, report);
         report_plot_data (options->json, report);
+        report_tail_data (options->json, report);
     }
     if (options->json && report->points_count > 0)
         report_growth_data (options->json, report->points, report->points_count);

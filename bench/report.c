@@ -47,6 +47,11 @@ static const sample_t *reference (const report_t *report, const sample_t *of)
     return NULL;
 }
 
+static bool has_tails (const sample_t *sample)
+{
+    return sample->row->tails && sample->sync_delay_us == 0 && !isnan (sample->figures.p50_us);
+}
+
 static double delay_ms (const sample_t *sample)
 {
     return (double) sample->sync_delay_us / 1000;
@@ -69,19 +74,20 @@ void report_table (const report_t *report, size_t first)
 {
     for (size_t i = first; i < report->count; i++) {
         const sample_t *sample = &report->samples[i];
-        char cells[5][CELL_BYTES];
+        char cells[6][CELL_BYTES];
         const figures_t *figures = &sample->figures;
         if (i == first || !same_row (sample - 1, sample)) {
             printf ("\n%s: %s\n", sample->row->name, sample->row->says);
             if (sample->sync_delay_us > 0)
                 printf ("  on a disk slower by %g ms for each sync\n", delay_ms (sample));
-            printf ("  %-16s %10s %10s %10s %12s %10s   %s\n", "", "per s", "p50 us", "p99 us",
-                    "CPU us/op", "memory", "first against it");
+            printf ("  %-16s %10s %10s %10s %12s %10s %10s   %s\n", "", "per s", "p50 us", "p99 us",
+                    "CPU us/op", "client's", "memory", "first against it");
         }
-        printf ("  %-16s %10s %10s %10s %12s %10s   %s\n", sample->driver->system,
+        printf ("  %-16s %10s %10s %10s %12s %10s %10s   %s\n", sample->driver->system,
                 cell (cells[0], figures->rate_per_s), cell (cells[1], figures->p50_us),
                 cell (cells[2], figures->p99_us), cell (cells[3], figures->broker_cpu_us),
-                cell (cells[4], figures->rss_bytes), ratio ((char[CELL_BYTES]){0}, report, sample));
+                cell (cells[5], figures->client_cpu_us), cell (cells[4], figures->rss_bytes),
+                ratio ((char[CELL_BYTES]){0}, report, sample));
     }
 }
 
@@ -110,6 +116,17 @@ static void json_number (FILE *file, const char *key, double value, int decimals
         fprintf (file, ",\"%s\":null", key);
     else
         fprintf (file, ",\"%s\":%.*f", key, decimals, value);
+}
+
+/* "tails": pairs of a share and the latency that so many do not exceed. */
+static void json_tails (FILE *file, const figures_t *figures)
+{
+    if (isnan (figures->p50_us))
+        return;
+    fputs (",\"tails_us\":[", file);
+    for (size_t i = 0; i < TAILS; i++)
+        fprintf (file, "%s[%g,%.1f]", i > 0 ? "," : "", tail_shares[i], figures->tail_us[i]);
+    fputs ("]", file);
 }
 
 /* The systems in the order in which they first occur; returns how many. */
@@ -209,7 +226,9 @@ void report_json (const char *path, const report_t *report)
         json_number (file, "p50_us", figures->p50_us, 1);
         json_number (file, "p99_us", figures->p99_us, 1);
         json_number (file, "broker_cpu_us", figures->broker_cpu_us, 2);
+        json_number (file, "client_cpu_us", figures->client_cpu_us, 2);
         json_number (file, "rss_bytes", figures->rss_bytes, 0);
+        json_tails (file, figures);
         fprintf (file, ",\"durability\":\"%s\"}", sample->driver->durability);
     }
     growth_json (file, report->points, report->points_count, report->count == 0);
@@ -243,7 +262,7 @@ void report_plot_data (const char *json, const report_t *report)
     char temporary[BENCH_PATH_MAX];
     FILE *file = begin_beside (json, ".dat", path, temporary);
     fputs ("# case\tsystem\tdurability\tsync_delay_ms\trate_per_s\tp50_us\tp99_us"
-           "\tbroker_cpu_us\trss_bytes\n",
+           "\tbroker_cpu_us\trss_bytes\tclient_cpu_us\n",
            file);
     for (size_t i = 0; i < report->count; i++) {
         const sample_t *sample = &report->samples[i];
@@ -255,7 +274,23 @@ void report_plot_data (const char *json, const report_t *report)
         plot_number (file, figures->p99_us);
         plot_number (file, figures->broker_cpu_us);
         plot_number (file, figures->rss_bytes);
+        plot_number (file, figures->client_cpu_us);
         fputc ('\n', file);
+    }
+    finish (file, path, temporary);
+}
+
+void report_tail_data (const char *json, const report_t *report)
+{
+    char path[BENCH_PATH_MAX];
+    char temporary[BENCH_PATH_MAX];
+    FILE *file = begin_beside (json, "-tails.dat", path, temporary);
+    fputs ("# case\tsystem\tshare\tus\n", file);
+    for (size_t i = 0; i < report->count; i++) {
+        const sample_t *sample = &report->samples[i];
+        for (size_t k = 0; has_tails (sample) && k < TAILS; k++)
+            fprintf (file, "%s\t%s\t%g\t%.1f\n", sample->row->name, sample->driver->system,
+                     tail_shares[k], sample->figures.tail_us[k]);
     }
     finish (file, path, temporary);
 }
@@ -291,21 +326,48 @@ static void markdown_rows (FILE *file, const report_t *report)
     for (size_t i = 0; i < report->count; i++) {
         const sample_t *sample = &report->samples[i];
         const figures_t *figures = &sample->figures;
-        char cells[5][CELL_BYTES];
+        char cells[6][CELL_BYTES];
         if (i == 0 || !same_row (sample - 1, sample)) {
             fprintf (file, "\n**%s**: %s", sample->row->name, sample->row->says);
             if (sample->sync_delay_us > 0)
                 fprintf (file, ", on a disk slower by %g ms for each sync", delay_ms (sample));
             fprintf (file,
-                     "\n\n| system | durable | per s | p50 us | p99 us | server CPU us | memory | "
-                     "%s against it |\n|---|---|---|---|---|---|---|---|\n",
+                     "\n\n| system | durable | per s | p50 us | p99 us | server CPU us | clients' "
+                     "CPU us | memory | %s against it |\n|---|---|---|---|---|---|---|---|---|\n",
                      first);
         }
-        fprintf (file, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", sample->driver->system,
+        fprintf (file, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", sample->driver->system,
                  sample->driver->durability, cell (cells[0], figures->rate_per_s),
                  cell (cells[1], figures->p50_us), cell (cells[2], figures->p99_us),
-                 cell (cells[3], figures->broker_cpu_us), cell (cells[4], figures->rss_bytes),
+                 cell (cells[3], figures->broker_cpu_us), cell (cells[5], figures->client_cpu_us),
+                 cell (cells[4], figures->rss_bytes),
                  ratio ((char[CELL_BYTES]){0}, report, sample));
+    }
+}
+
+static void markdown_tails (FILE *file, const report_t *report)
+{
+    const row_t *row = NULL;
+    for (size_t i = 0; i < report->count; i++) {
+        const sample_t *sample = &report->samples[i];
+        if (!has_tails (sample))
+            continue;
+        if (sample->row != row) {
+            row = sample->row;
+            fprintf (file, "\n**%s**, how long it took, in us: of all, so many took no longer\n\n",
+                     row->name);
+            fputs ("| system |", file);
+            for (size_t k = 0; k < TAILS; k++)
+                fprintf (file, " %g %% |", tail_shares[k] * 100);
+            fputs ("\n|---|", file);
+            for (size_t k = 0; k < TAILS; k++)
+                fputs ("---|", file);
+            fputc ('\n', file);
+        }
+        fprintf (file, "| %s |", sample->driver->system);
+        for (size_t k = 0; k < TAILS; k++)
+            fprintf (file, " %s |", cell ((char[CELL_BYTES]){0}, sample->figures.tail_us[k]));
+        fputc ('\n', file);
     }
 }
 
@@ -328,6 +390,7 @@ void report_markdown (const char *path, const report_t *report)
         markdown_machine (file, report);
         markdown_systems (file, report);
         markdown_rows (file, report);
+        markdown_tails (file, report);
     }
     growth_markdown (file, report->points, report->points_count);
     finish (file, path, temporary);

@@ -233,6 +233,13 @@ static void warm_up (load_t *load, const shape_t *shape, double seconds)
         pause_us (BACKLOG_PAUSE_US);
 }
 
+static uint64_t own_cpu_us (void)
+{
+    struct timespec used;
+    clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t) used.tv_sec * 1000000 + (uint64_t) used.tv_nsec / 1000;
+}
+
 static void run (figures_t *out, const shape_t *shape, const driver_t *driver,
                  const server_t *server, double seconds)
 {
@@ -250,12 +257,14 @@ static void run (figures_t *out, const shape_t *shape, const driver_t *driver,
     atomic_ulong *counter = shape->count_lives ? &load.ended : &load.submitted;
     atomic_store (&load.counting, true);
     uint64_t cpu = server_cpu_us (server);
+    uint64_t own_cpu = own_cpu_us ();
     uint64_t begin = now_ns ();
     unsigned long first = atomic_load (counter);
     pause_us ((long) (seconds * 1e6));
     double operations = (double) (atomic_load (counter) - first);
     double elapsed = (double) (now_ns () - begin) / 1e9;
     cpu = server_cpu_us (server) - cpu;
+    own_cpu = own_cpu_us () - own_cpu;
     atomic_store (&load.counting, false);
     uint64_t rss = server_rss_bytes (server);
 
@@ -269,8 +278,11 @@ static void run (figures_t *out, const shape_t *shape, const driver_t *driver,
         .p50_us = histogram_us (latency, 0.5),
         .p99_us = histogram_us (latency, 0.99),
         .broker_cpu_us = operations > 0 ? (double) cpu / operations : NAN,
+        .client_cpu_us = operations > 0 ? (double) own_cpu / operations : NAN,
         .rss_bytes = (double) rss,
     };
+    for (size_t i = 0; i < TAILS; i++)
+        out->tail_us[i] = histogram_us (latency, tail_shares[i]);
     free (latency);
     free (clients);
 }
@@ -300,19 +312,40 @@ ROW (to_worker, .producer = producer_idle, .producers = 1, .workers = 1, .prefet
 ROW (notified, .producer = producer_call, .producers = 1, .workers = 1, .prefetch = 1,
      .count_lives = true)
 
+const double tail_shares[TAILS] = {0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
+
 const row_t rows[] = {
-    {"submit_sync", "submits, 1 client, one outstanding", run_submit_sync, false, false},
-    {"submit_pipelined", "submits, 1 client, 1,000 outstanding", run_submit_pipelined, false,
-     false},
-    {"submit_16", "submits, 16 clients, one outstanding each", run_submit_16, false, false},
-    {"life_sync", "lives, 8 producers and 8 workers, one outstanding each", run_life_sync, false,
-     false},
-    {"life_pipelined", "lives, 2 producers with 1,000 outstanding, 4 workers with 100",
-     run_life_pipelined, false, true},
-    {"life_sync_32", "lives, 32 producers and 32 workers, one outstanding each", run_life_sync_32,
-     false, true},
-    {"to_worker", "idle: from submit to the worker", run_to_worker, false, false},
-    {"notified", "idle: from submit to knowing the durable result", run_notified, true, false},
+    {.name = "submit_sync",
+     .says = "submits, 1 client, one outstanding",
+     .run = run_submit_sync,
+     .tails = true},
+    {.name = "submit_pipelined",
+     .says = "submits, 1 client, 1,000 outstanding",
+     .run = run_submit_pipelined},
+    {.name = "submit_16",
+     .says = "submits, 16 clients, one outstanding each",
+     .run = run_submit_16},
+    {.name = "life_sync",
+     .says = "lives, 8 producers and 8 workers, one outstanding each",
+     .run = run_life_sync},
+    {.name = "life_pipelined",
+     .says = "lives, 2 producers with 1,000 outstanding, 4 workers with 100",
+     .run = run_life_pipelined,
+     .slow = true,
+     .tails = true},
+    {.name = "life_sync_32",
+     .says = "lives, 32 producers and 32 workers, one outstanding each",
+     .run = run_life_sync_32,
+     .slow = true},
+    {.name = "to_worker",
+     .says = "idle: from submit to the worker",
+     .run = run_to_worker,
+     .tails = true},
+    {.name = "notified",
+     .says = "idle: from submit to knowing the durable result",
+     .run = run_notified,
+     .needs_call = true,
+     .tails = true},
 };
 const size_t rows_count = sizeof rows / sizeof *rows;
 
