@@ -24,7 +24,7 @@ enum {
     DOOR_PENDING_FAIR = 1024 * 1024,          /* of one, when all are over their limit */
     /* Of all from which no message has come, and of one of them, when all are over it: a handshake
      * is small, but ZeroMQ takes frames of 256 KiB for one. */
-    DOOR_PENDING_MUTE_ALL_MAX = 128 * 1024 * 1024,
+    DOOR_PENDING_MUTE_ALL_MAX = 64 * 1024 * 1024,
     DOOR_PENDING_MUTE_FAIR = 16 * 1024,
     /* A connection may say nothing for so long also when there are too many of them: a crowd that
      * comes back is no attack. Not when three fourths of them are more than the limit. */

@@ -31,6 +31,13 @@
 #define SEEDS_IN_CI 200
 #endif
 
+/* What the checker finds is the same under a sanitizer: there the planted bugs are left out. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define IF_HUNTING(test)
+#else
+#define IF_HUNTING(test) test,
+#endif
+
 enum {
     SEEDS = SEEDS_IN_CI, /* of the sound engine */
     SEEDS_TO_FIND = 100, /* within which a planted bug must be found */
@@ -130,7 +137,7 @@ static void assert_bug_is_found (unsigned bug)
 
 /* One test for each row of the table of planted bugs. */
 #define X(number, NAME, text)                                                                      \
-    static void test_finds_##NAME (void **state)                                                   \
+    __attribute__ ((unused)) static void test_finds_##NAME (void **state)                          \
     {                                                                                              \
         (void) state;                                                                              \
         assert_bug_is_found (number);                                                              \
@@ -141,7 +148,7 @@ ENGINE_BUG_MAP (X)
 static int run_all (void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test (test_invariants_hold_for_all_seeds),
-#define X(number, NAME, text) cmocka_unit_test (test_finds_##NAME),
+#define X(number, NAME, text) IF_HUNTING (cmocka_unit_test (test_finds_##NAME))
                                        ENGINE_BUG_MAP (X)
 #undef X
     };

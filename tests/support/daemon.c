@@ -122,6 +122,8 @@ tmq_client_t *daemon_client (const daemon_t *self)
 {
     tmq_client_options_t options;
     tmq_client_options_init (&options);
+    options.reconnect_ms_min = 10; /* a broker that comes back is met at once: many are killed */
+    options.reconnect_ms_max = 100;
     const char *endpoints[] = {self->endpoint};
     options.endpoints = endpoints;
     options.endpoints_count = 1;
