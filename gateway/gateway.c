@@ -47,7 +47,7 @@ static bool make_first_token (gateway_t *self)
     char error[TOKENS_ERROR_SIZE];
     const config_t *config = self->config;
     tokens_t *tokens = &self->service.tokens;
-    if (!tokens_add (tokens, token, "local", "operator", "default", 0, error))
+    if (!tokens_add (tokens, token, FIRST_TOKEN, "operator", "default", 0, error))
         return fail ("GATEWAY-TOKENS", "the first token could not be made", error);
     memcpy (token + strlen (token), "\n", sizeof "\n");
     if (!tokens_write (tokens, config->tokens, error) ||
@@ -84,8 +84,10 @@ static bool begin_tokens (gateway_t *self)
 static bool begin_seal (gateway_t *self)
 {
     char error[KEY_FILE_ERROR_SIZE];
-    return seal_read (&self->service.seal, self->config->key, error) ||
-           fail ("GATEWAY-KEY", "the key that seals cannot be used", error);
+    if (!seal_read (&self->service.seal, self->config->key, error))
+        return fail ("GATEWAY-KEY", "the key that seals cannot be used", error);
+    sessions_init (&self->service.sessions, &self->service.seal, self->config->behind_proxy);
+    return true;
 }
 
 /* Ways to the broker. */

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "auth/tokens.h"
+#include "auth/session.h"
 #include "gateway.h"
+#include "net/server.h"
 #include "rest/routes.h"
 #include "timestamp.h"
 #include "units.h"
@@ -23,8 +24,11 @@ static const char USAGE[] =
     "                                              [--expires DURATION]\n"
     "       taskmq-gateway [--data DIR] token list\n"
     "       taskmq-gateway [--data DIR] token remove NAME\n"
+    "       taskmq-gateway [--data DIR] link [NAME]\n"
     "\n"
-    "Opens a broker to programs that speak HTTP.\n"
+    "Opens a broker to programs that speak HTTP. 'link' prints an address that opens its page in "
+    "a\n"
+    "browser, once and within a minute, as the token of that name: the first one's is local.\n"
     "\n"
     "  -c, --config FILE       read this file, not gateway.conf in the directory\n"
     "      --data DIR          the directory of its files, and of the broker; the nearest .taskmq\n"
@@ -200,6 +204,52 @@ static int token_verb (const config_t *config, const arguments_t *arguments, int
     return code;
 }
 
+/* A link to the page. */
+
+/* Where a browser finds the gateway that runs. */
+static bool find_address (char out[ADDRESS_SIZE], const config_t *config)
+{
+    FILE *file = fopen (config->endpoint, "re");
+    bool found = false;
+    if (config->behind_proxy && config->hosts.count > 0) {
+        found = snprintf (out, ADDRESS_SIZE, "https://%s", config->hosts.list[0]) < ADDRESS_SIZE;
+    } else {
+        while (file != NULL && !found && fgets (out, ADDRESS_SIZE, file) != NULL)
+            found = strncmp (out, "http://", strlen ("http://")) == 0;
+        out[strcspn (out, "\n")] = '\0';
+    }
+    if (file != NULL)
+        fclose (file);
+    return found;
+}
+
+static int print_link (const config_t *config, const char *name)
+{
+    static tokens_t tokens;
+    static sessions_t sessions;
+    seal_t seal;
+    char address[ADDRESS_SIZE];
+    char error[TOKENS_ERROR_SIZE];
+    bytes_t text = BYTES_INIT;
+    if (!find_address (address, config))
+        return say ("no gateway of this directory listens where a browser could reach it");
+    if (!tokens_read (&tokens, config->tokens, error) || !seal_read (&seal, config->key, error))
+        return say (error);
+    const principal_t *principal = tokens_name (&tokens, name);
+    if (principal == NULL)
+        return say ("there is no token of that name");
+    sessions_init (&sessions, &seal, false);
+    session_make (&sessions, &text, SEAL_TICKET, principal->hash,
+                  clock_ms (CLOCK_REALTIME) + SESSION_TICKET_MS);
+    const char *ticket = bytes_text (&text);
+    if (ticket != NULL)
+        printf ("%s/ui#ticket=" SESSION_TICKET_PREFIX "%s\n", address, ticket);
+    bytes_free (&text);
+    seal_wipe (&seal);
+    tokens_clear (&tokens);
+    return ticket != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 /* All of it. */
 
 static bool configure (config_t *out, const arguments_t *arguments, char error[CONFIG_ERROR_SIZE])
@@ -248,12 +298,15 @@ int main (int argc, char **argv)
         routes_print (stdout);
         return EXIT_SUCCESS;
     }
-    if (count > 0 && strcmp (words[0], "token") != 0)
-        return usage ("the only verb is 'token'");
+    const bool links = count > 0 && count <= 2 && strcmp (words[0], "link") == 0;
+    if (count > 0 && !links && strcmp (words[0], "token") != 0)
+        return usage ("the verbs are 'token' and 'link [NAME]'");
     if (!configure (&config, &arguments, error)) {
         say (error);
         return EXIT_USAGE;
     }
+    if (links)
+        return print_link (&config, count == 2 ? words[1] : FIRST_TOKEN);
     if (count > 0)
         return token_verb (&config, &arguments, count, words);
     if (arguments.action == ACTION_CHECK)

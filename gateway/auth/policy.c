@@ -14,6 +14,7 @@ static const struct {
     const char *text;
 } policy[] = {
     [ACCESS_PUBLIC] = {~0U, 0, "everybody"},
+    [ACCESS_KNOWN] = {~0U, 0, "every token"},
     [ACCESS_READ] = {ROLE_OBSERVER | ROLE_OPERATOR, ROLE_CLIENT,
                      "observer, operator, client (own)"},
     [ACCESS_SUBMIT] = {ROLE_CLIENT | ROLE_OPERATOR, 0, "client, operator"},

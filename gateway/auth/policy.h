@@ -26,6 +26,7 @@ typedef enum role {
 /* What a route does, for the table. */
 typedef enum access {
     ACCESS_PUBLIC,
+    ACCESS_KNOWN,    /* whoever has a token, whatever its roles */
     ACCESS_READ,     /* one's tasks, or all */
     ACCESS_SUBMIT,   /* tasks */
     ACCESS_CHANGE,   /* a task: one's own, or any */

@@ -103,18 +103,18 @@ static const char *parse_line (principal_t *out, char *line)
     return fill (out, words[0], words[1], words[2]);
 }
 
-static bool has_name (const tokens_t *self, const char *name)
+const principal_t *tokens_name (const tokens_t *self, const char *name)
 {
     for (size_t i = 0; i < self->count; i++)
         if (strcmp (self->list[i]->name, name) == 0)
-            return true;
-    return false;
+            return self->list[i];
+    return NULL;
 }
 
 /* NULL: added; else what is wrong. */
 static const char *add (tokens_t *self, const principal_t *principal)
 {
-    if (has_name (self, principal->name))
+    if (tokens_name (self, principal->name) != NULL)
         return "there is a token of that name";
     if (self->count == TOKENS_MAX)
         return "there are as many tokens as may be (1000)";
@@ -276,12 +276,18 @@ bool tokens_remove (tokens_t *self, const char *name)
 principal_t *tokens_find (const tokens_t *self, const char *token, int64_t now_ms)
 {
     uint8_t hash[TOKEN_HASH_BYTES];
-    principal_t *found = NULL;
     if (strncmp (token, PREFIX, sizeof PREFIX - 1) != 0)
         return NULL;
     hash_token (hash, token);
+    return tokens_find_hash (self, hash, now_ms);
+}
+
+principal_t *tokens_find_hash (const tokens_t *self, const uint8_t hash[TOKEN_HASH_BYTES],
+                               int64_t now_ms)
+{
+    principal_t *found = NULL;
     for (size_t i = 0; i < self->count; i++)
-        if (sodium_memcmp (hash, self->list[i]->hash, sizeof hash) == 0)
+        if (sodium_memcmp (hash, self->list[i]->hash, TOKEN_HASH_BYTES) == 0)
             found = self->list[i];
     return found != NULL && (found->expires_ms == 0 || found->expires_ms > now_ms) ? found : NULL;
 }

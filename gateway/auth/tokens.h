@@ -41,6 +41,9 @@ typedef struct principal {
 void principal_release (principal_t *self);
 bool principal_has (const principal_t *self, const char *ns);
 
+/* The one that the first start makes. */
+#define FIRST_TOKEN "local"
+
 typedef struct tokens {
     principal_t *list[TOKENS_MAX];
     size_t count;
@@ -58,7 +61,11 @@ bool tokens_add (tokens_t *self, char token[TOKEN_SIZE], const char *name, const
                  const char *namespaces, int64_t expires_ms, char error[TOKENS_ERROR_SIZE]);
 /* False: there is none of that name. */
 bool tokens_remove (tokens_t *self, const char *name);
+/* NULL: there is none of that name. */
+const principal_t *tokens_name (const tokens_t *self, const char *name);
 /* Whose token that is; NULL: nobody's, or its time is over. */
+principal_t *tokens_find_hash (const tokens_t *self, const uint8_t hash[TOKEN_HASH_BYTES],
+                               int64_t now_ms);
 principal_t *tokens_find (const tokens_t *self, const char *token, int64_t now_ms);
 
 #endif

@@ -46,6 +46,8 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (GRACE, "grace", MS, 2000, 0, 3600000,                                                       \
        "a broker that is away is waited for; then requests fail at once")                          \
     X (WAIT_MAX, "wait_max", MS, 60000, 10, 3600000, "a long poll")                                \
+    X (SESSION_TIMEOUT, "session_timeout", MS, 43200000, 1000, 2592000000,                         \
+       "a session of the page")                                                                    \
     X (DRAIN_TIMEOUT, "drain_timeout", MS, 5000, 10, 3600000,                                      \
        "after SIGTERM, for answers that are due")
 

@@ -39,6 +39,7 @@ struct exchange {
     const struct route *route; /* NULL: none */
     struct principal *principal;
     struct link *link;
+    bool by_cookie;            /* who it is was told by the cookie of the page */
     const char *parameters[2]; /* of the path */
     void *state;               /* freed by state_free */
     void (*state_free) (void *state);

@@ -23,7 +23,6 @@ static void common_fields (const exchange_t *exchange, response_t *response)
     char text[96];
     response_field (response, "X-Request-Id", exchange->id);
     response_field (response, "Taskmq-Version", TASKMQ_VERSION);
-    response_field (response, "Cache-Control", "no-store");
     response_field (response, "X-Content-Type-Options", "nosniff");
     if (origin != NULL && names_have (&service->origins, origin)) {
         response_field (response, "Access-Control-Allow-Origin", origin);
@@ -46,6 +45,14 @@ static void common_fields (const exchange_t *exchange, response_t *response)
 
 void answer (exchange_t *exchange, response_t *response)
 {
+    response_field (response, "Cache-Control", "no-store");
+    common_fields (exchange, response);
+    exchange->reply (exchange, response);
+}
+
+void answer_kept (exchange_t *exchange, response_t *response)
+{
+    response_field (response, "Cache-Control", "no-cache");
     common_fields (exchange, response);
     exchange->reply (exchange, response);
 }

@@ -11,8 +11,10 @@
 
 #include "log/log.h"
 #include "rest/answer.h"
+#include "rest/handlers.h"
 #include "rest/metrics.h"
 #include "rest/routes.h"
+#include "rest/session.h"
 #include "timestamp.h"
 
 /* A step of the way in; false: it has been answered. */
@@ -109,10 +111,15 @@ static principal_t *identify (service_t *self, exchange_t *exchange)
 {
     static const char bearer[] = "Bearer ";
     const char *given = http_request_field (exchange->request, "authorization");
+    if (given == NULL && http_request_count (exchange->request, "authorization") > 0)
+        return NULL;
     if (given == NULL)
-        return http_request_count (exchange->request, "authorization") == 0 ? self->anybody : NULL;
+        return self->anybody != NULL ? self->anybody : session_identify (exchange);
     if (strncasecmp (given, bearer, sizeof bearer - 1) != 0)
         return NULL;
+    if (exchange->route->run == session_begin && session_ticket (exchange) != NULL)
+        return session_find (&self->sessions, &self->tokens, SEAL_TICKET, session_ticket (exchange),
+                             clock_ms (CLOCK_REALTIME));
     return tokens_find (&self->tokens, given + sizeof bearer - 1, clock_ms (CLOCK_REALTIME));
 }
 
@@ -137,10 +144,12 @@ static bool gate_token (service_t *self, exchange_t *exchange)
             failures_add (&self->failures, exchange->peer,
                           self->settings.numbers[SETTING_FAILURES_MAX],
                           self->settings.numbers[SETTING_FAILURES_PAUSE], now_ms);
-        answer_problem (exchange,
-                        &(problem_t){.kind = PROBLEM_NOT_AUTHENTICATED,
-                                     .detail = tries ? "the token is not known, or its time is over"
-                                                     : "say 'Authorization: Bearer TOKEN'"});
+        answer_problem (
+            exchange, &(problem_t){.kind = PROBLEM_NOT_AUTHENTICATED,
+                                   .detail = tries ? "the token is not known, or its time is over"
+                                             : http_request_count (exchange->request, "cookie") > 0
+                                                 ? session_flaw (exchange)
+                                                 : "say 'Authorization: Bearer TOKEN'"});
         return false;
     }
     if (tries)
@@ -173,10 +182,17 @@ static bool gate_rate (service_t *self, exchange_t *exchange)
     return false;
 }
 
+/* The parameter is for those who cannot say a field: EventSource, links. */
+static const char *wanted_namespace (const exchange_t *exchange)
+{
+    const char *field = http_request_field (exchange->request, "taskmq-namespace");
+    return field != NULL ? field : http_target_parameter (&exchange->target, "namespace");
+}
+
 static bool gate_policy (service_t *self, exchange_t *exchange)
 {
     const principal_t *principal = exchange->principal;
-    const char *ns = http_request_field (exchange->request, "taskmq-namespace");
+    const char *ns = wanted_namespace (exchange);
     problem_t problem = {.kind = PROBLEM_DENIED};
     if (principal == NULL)
         return true;
@@ -185,10 +201,11 @@ static bool gate_policy (service_t *self, exchange_t *exchange)
     } else if (ns != NULL && !principal_has (principal, ns)) {
         problem.detail = "the token is not for this namespace";
     } else if (ns == NULL && principal->namespaces_count > 1 &&
-               exchange->route->access != ACCESS_SCRAPE) {
+               exchange->route->access != ACCESS_SCRAPE &&
+               exchange->route->access != ACCESS_KNOWN) {
         problem = (problem_t){.kind = PROBLEM_INVALID,
                               .detail = "the token is for several namespaces: say "
-                                        "'Taskmq-Namespace: NAME'"};
+                                        "'Taskmq-Namespace: NAME', or ?namespace=NAME"};
     } else {
         exchange->link = service_link (self, ns != NULL ? ns : principal->namespaces[0]);
         if (exchange->link == NULL)

@@ -33,6 +33,13 @@ void queue_list (exchange_t *exchange);
 void queue_show (exchange_t *exchange);
 void stats_show (exchange_t *exchange);
 
+void session_begin (exchange_t *exchange);
+void session_show (exchange_t *exchange);
+void session_leave (exchange_t *exchange);
+void page_root (exchange_t *exchange);
+void page_show (exchange_t *exchange);
+void page_file (exchange_t *exchange);
+
 void metrics_show (exchange_t *exchange);
 void openapi_show (exchange_t *exchange);
 void health_show (exchange_t *exchange);

@@ -31,6 +31,12 @@ static const route_t routes[] = {
     {HTTP_METHOD_GET, "/v1/queues", ACCESS_OVERVIEW, BODY_NONE, queue_list},
     {HTTP_METHOD_GET, "/v1/queues/{queue}", ACCESS_OVERVIEW, BODY_NONE, queue_show},
     {HTTP_METHOD_GET, "/v1/stats", ACCESS_OVERVIEW, BODY_NONE, stats_show},
+    {HTTP_METHOD_POST, "/v1/session", ACCESS_KNOWN, BODY_NONE, session_begin},
+    {HTTP_METHOD_GET, "/v1/session", ACCESS_KNOWN, BODY_NONE, session_show},
+    {HTTP_METHOD_DELETE, "/v1/session", ACCESS_KNOWN, BODY_NONE, session_leave},
+    {HTTP_METHOD_GET, "/", ACCESS_PUBLIC, BODY_NONE, page_root},
+    {HTTP_METHOD_GET, "/ui", ACCESS_PUBLIC, BODY_NONE, page_show},
+    {HTTP_METHOD_GET, "/ui/{file}", ACCESS_PUBLIC, BODY_NONE, page_file},
     {HTTP_METHOD_GET, "/problems/{type}", ACCESS_PUBLIC, BODY_NONE, problem_show},
     {HTTP_METHOD_GET, "/metrics", ACCESS_SCRAPE, BODY_NONE, metrics_show},
     {HTTP_METHOD_GET, "/openapi.json", ACCESS_PUBLIC, BODY_NONE, openapi_show},
@@ -66,7 +72,7 @@ static bool matches (exchange_t *exchange, const char *path)
             return false;
         path += length;
     }
-    return *path == '\0';
+    return *path == '\0' || (target->segments_count == 0 && strcmp (path, "/") == 0);
 }
 
 const route_t *routes_find (exchange_t *exchange, unsigned *allowed)

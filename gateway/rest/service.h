@@ -9,6 +9,7 @@
 
 #include "auth/origin.h"
 #include "auth/seal.h"
+#include "auth/session.h"
 #include "auth/tokens.h"
 #include "base/settings.h"
 #include "http/exchange.h"
@@ -42,6 +43,7 @@ typedef struct service {
     names_t hosts;   /* that are ours, beside loopback */
     names_t origins; /* of pages that may use us, beside our own */
     seal_t seal;     /* of what is handed out, to be taken back */
+    sessions_t sessions;
     tokens_t tokens;
     principal_t *anybody; /* who makes requests without a token; NULL: nobody */
     failures_t failures;

@@ -13,6 +13,7 @@
 
 #include "auth/origin.h"
 #include "auth/policy.h"
+#include "auth/session.h"
 #include "auth/tokens.h"
 #include "rest/input.h"
 
@@ -168,6 +169,77 @@ static void test_members_as_they_stand (void **state)
     assert_false (input_next (&rest, &item));
 }
 
+static char *make_session (const sessions_t *sessions, seal_purpose_t purpose,
+                           const principal_t *principal, int64_t expires_ms)
+{
+    bytes_t text = BYTES_INIT;
+    session_make (sessions, &text, purpose, principal->hash, expires_ms);
+    assert_non_null (bytes_text (&text));
+    return (char *) text.data;
+}
+
+static void test_sessions (void **state)
+{
+    static tokens_t tokens;
+    static sessions_t sessions, others;
+    static const uint8_t secret[SEAL_KEY_BYTES] = "one", other_secret[SEAL_KEY_BYTES] = "two";
+    seal_t seal, other;
+    char token[TOKEN_SIZE];
+    char error[TOKENS_ERROR_SIZE];
+    (void) state;
+    seal_init (&seal, secret);
+    seal_init (&other, other_secret);
+    sessions_init (&sessions, &seal, false);
+    sessions_init (&others, &other, true);
+    assert_string_not_equal (sessions.cookie, others.cookie + strlen ("__Host-"));
+    assert_true (tokens_add (&tokens, token, "ann", "client", "a", 5000, error));
+    assert_true (tokens_add (&tokens, token, "bob", "client", "a", 0, error));
+    char *text = make_session (&sessions, SEAL_COOKIE, tokens.list[0], 4000);
+    assert_ptr_equal (session_find (&sessions, &tokens, SEAL_COOKIE, text, 1), tokens.list[0]);
+    assert_null (session_find (&sessions, &tokens, SEAL_COOKIE, text, 4000));
+    assert_null (session_find (&sessions, &tokens, SEAL_TICKET, text, 1));
+    assert_null (session_find (&others, &tokens, SEAL_COOKIE, text, 1));
+    char *second = make_session (&sessions, SEAL_COOKIE, tokens.list[0], 9000);
+    assert_null (
+        session_find (&sessions, &tokens, SEAL_COOKIE, second, 5000)); /* the token's end */
+    session_end (&sessions, SEAL_COOKIE, text, 1);
+    session_end (&sessions, SEAL_COOKIE, "nonsense", 1);
+    assert_null (session_find (&sessions, &tokens, SEAL_COOKIE, text, 1));
+    assert_non_null (session_find (&sessions, &tokens, SEAL_COOKIE, second, 1));
+    assert_true (tokens_remove (&tokens, "ann"));
+    assert_null (session_find (&sessions, &tokens, SEAL_COOKIE, second, 1));
+    free (text);
+    free (second);
+    tokens_clear (&tokens);
+}
+
+static void test_cookies (void **state)
+{
+    static sessions_t sessions;
+    static const uint8_t secret[SEAL_KEY_BYTES] = "one";
+    char out[SEAL_TEXT_MAX + 1], field[3 * SEAL_TEXT_MAX];
+    seal_t seal;
+    bytes_t set = BYTES_INIT;
+    (void) state;
+    seal_init (&seal, secret);
+    sessions_init (&sessions, &seal, true);
+    snprintf (field, sizeof field, "a=b; %s=xyz; c=d", sessions.cookie);
+    assert_true (session_cookie (&sessions, field, out));
+    assert_string_equal (out, "xyz");
+    snprintf (field, sizeof field, "%s=1;%s=2", sessions.cookie, sessions.cookie);
+    assert_false (session_cookie (&sessions, field, out));
+    snprintf (field, sizeof field, "%s; x%s=1; =; ;;", sessions.cookie, sessions.cookie);
+    assert_false (session_cookie (&sessions, field, out));
+    assert_false (session_cookie (&sessions, NULL, out));
+    snprintf (field, sizeof field, "%s=%0*d", sessions.cookie, SEAL_TEXT_MAX + 1, 0);
+    assert_false (session_cookie (&sessions, field, out));
+    session_set_cookie (&sessions, &set, "v", 2000);
+    snprintf (field, sizeof field, "%s=v; Path=/; Max-Age=2; HttpOnly; SameSite=Strict; Secure",
+              sessions.cookie);
+    assert_string_equal (bytes_text (&set), field);
+    bytes_free (&set);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +247,8 @@ int main (void)
         cmocka_unit_test (test_bad_files_of_tokens),
         cmocka_unit_test (test_rates),
         cmocka_unit_test (test_hosts_and_origins),
+        cmocka_unit_test (test_sessions),
+        cmocka_unit_test (test_cookies),
         cmocka_unit_test (test_members_as_they_stand),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
