@@ -69,6 +69,7 @@ bool answer_stream (exchange_t *exchange, response_t *response)
                                      .retry_after_ms = STREAM_RETRY_MS});
         return false;
     }
+    response_field (response, "Cache-Control", "no-store");
     common_fields (exchange, response);
     sse_fields (response);
     exchange->ping = SSE_PING;

@@ -53,7 +53,7 @@ def try_files(gateway):
         for word in re.findall(r'from "\./([\w.]+)"|(?:src|href)="/ui/([\w.]+)"',
                                answer.body.decode()):
             assert (word[0] or word[1]) in os.listdir(directory), (name, word)
-    assert size < 100 * 1024, f"the page has {size} bytes"
+    assert size < 112 * 1024, f"the page has {size} bytes"
     check_problem(gateway.get("/ui/none.js", token=None), 404, "not-found")
     check_problem(gateway.get("/ui/..%2fgateway.key", token=None), 400, "malformed")
 
