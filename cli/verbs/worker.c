@@ -17,77 +17,11 @@
 #include "screen/show.h"
 #include "units.h"
 #include "verbs/verbs.h"
-
-/* What is to be said about it in a word. */
-static const char *state_of (const tmq_worker_info_t *worker)
-{
-    if (worker->ended_at)
-        return "ended";
-    if (!worker->connected)
-        return "away";
-    if (worker->drained_at)
-        return "draining";
-    return worker->running ? "working" : "idle";
-}
-
-static void write_labels (json_writer_t *writer, const tmq_worker_info_t *worker)
-{
-    json_write_key (writer, "labels");
-    json_write_object_begin (writer);
-    for (size_t i = 0; i < worker->labels_count; i++) {
-        json_write_foreign_key (writer, worker->labels[i].key);
-        json_write_text (writer, worker->labels[i].value);
-    }
-    json_write_object_end (writer);
-}
-
-static void write_exit (json_writer_t *writer, const tmq_worker_info_t *worker)
-{
-    json_write_key (writer, "exit");
-    if (!worker->has_exit) {
-        json_write_text (writer, NULL);
-        return;
-    }
-    json_write_object_begin (writer);
-    json_write_key (writer, "status");
-    json_write_int (writer, worker->exit_status);
-    member_uint (writer, "signal", (uint64_t) worker->exit_signal);
-    json_write_object_end (writer);
-}
+#include "view.h"
 
 static void write_worker (items_t *items, const tmq_worker_info_t *worker)
 {
-    json_writer_t *writer = items_open (items);
-    json_write_object_begin (writer);
-    member_text (writer, "worker_id", worker->id);
-    member_text (writer, "name", worker->name);
-    member_text (writer, "state", state_of (worker));
-    member_texts (writer, "queues", worker->queues, worker->queues_count);
-    member_uint (writer, "running", worker->running);
-    member_uint (writer, "completed", worker->completed);
-    member_uint (writer, "failed", worker->failed);
-    member_uint (writer, "released", worker->released);
-    member_uint (writer, "lost", worker->lost);
-    member_uint (writer, "cancelled", worker->cancelled);
-    member_text (writer, "principal", worker->principal);
-    member_text (writer, "role", worker->role);
-    write_labels (writer, worker);
-    member_text (writer, "host", worker->host);
-    member_uint (writer, "pid", worker->pid);
-    member_text (writer, "version", worker->version);
-    json_write_key (writer, "config");
-    if (*worker->config)
-        json_write_raw (writer, worker->config, strlen (worker->config));
-    else
-        json_write_text (writer, NULL);
-    member_texts (writer, "depends_on", worker->depends_on, worker->depends_on_count);
-    member_time (writer, "started_at", worker->started_at);
-    member_time (writer, "heard_at", worker->heard_at);
-    member_time (writer, "ended_at", worker->ended_at);
-    member_time (writer, "drained_at", worker->drained_at);
-    member_text (writer, "drained_by", worker->drained_by);
-    write_exit (writer, worker);
-    json_write_object_end (writer);
+    view_write_worker (items_open (items), worker);
     items_close (items);
 }
 
@@ -124,7 +58,7 @@ static void add_row (table_t *table, const tmq_worker_info_t *worker, bool wide)
     char queues[1024], heard[UNITS_TEXT_SIZE];
     table_row (table);
     table_set (table, 0, "%s", worker->name);
-    table_set (table, 1, "%s", state_of (worker));
+    table_set (table, 1, "%s", view_worker_state (worker));
     table_set (table, 2, "%s", join (queues, sizeof queues, worker->queues, worker->queues_count));
     table_set (table, 3, "%" PRIu32, worker->running);
     table_set (table, 4, "%" PRIu64, worker->completed);
@@ -222,7 +156,7 @@ static void put_card (const app_t *app, const tmq_worker_info_t *worker)
     char line[TMQ_LABELS_MAX * (TMQ_NAME_LENGTH_MAX + TMQ_LABEL_BYTES_MAX + 3)] = "";
     put_fact (app, "name", worker->name);
     put_fact (app, "worker id", worker->id);
-    put_fact (app, "state", state_of (worker));
+    put_fact (app, "state", view_worker_state (worker));
     put_fact (app, "queues", join (line, sizeof line, worker->queues, worker->queues_count));
     snprintf (line, sizeof line, "%" PRIu32, worker->running);
     put_fact (app, "running", line);

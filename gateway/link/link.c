@@ -372,3 +372,9 @@ int link_inbox (link_t *self, link_call_t call, const tmq_inbox_query_t *in, tmq
 {
     START (1, tmq_inbox_start, in);
 }
+
+int link_workers (link_t *self, link_call_t call, uint64_t before, uint32_t limit, bool all,
+                  tmq_error_t *error)
+{
+    START (1, tmq_workers_start, before, limit, all);
+}

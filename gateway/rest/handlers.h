@@ -32,6 +32,7 @@ void task_resolve (exchange_t *exchange);
 void queue_list (exchange_t *exchange);
 void queue_show (exchange_t *exchange);
 void stats_show (exchange_t *exchange);
+void worker_list (exchange_t *exchange);
 
 void session_begin (exchange_t *exchange);
 void session_show (exchange_t *exchange);

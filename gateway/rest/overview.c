@@ -6,7 +6,11 @@
 #include <string.h>
 
 #include "rest/handlers.h"
+#include "rest/query.h"
 #include "timestamp.h"
+#include "view.h"
+
+enum { WORKERS_MAX = 1000 /* of a page */ };
 
 static void write_number (json_writer_t *writer, const char *key, uint64_t number)
 {
@@ -113,6 +117,48 @@ void queue_show (exchange_t *exchange)
 void stats_show (exchange_t *exchange)
 {
     ask_stats (exchange, stats_came);
+}
+
+/* Workers. */
+
+static void workers_came (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    response_t response;
+    if (!came_well (exchange, completion, NULL))
+        return;
+    const tmq_worker_list_t *list = completion->workers;
+    json_writer_t writer = answer_json (&response);
+    json_write_object_begin (&writer);
+    json_write_key (&writer, "items");
+    json_write_array_begin (&writer);
+    for (size_t i = 0; i < list->count; i++)
+        view_write_worker (&writer, &list->workers[i]);
+    json_write_array_end (&writer);
+    json_write_key (&writer, "next");
+    if (list->next != 0)
+        json_write_uint (&writer, list->next);
+    else
+        json_write_null (&writer);
+    json_write_object_end (&writer);
+    json_write_newline (&writer);
+    answer (exchange, &response);
+}
+
+void worker_list (exchange_t *exchange)
+{
+    static const char *const names[] = {"limit", "before", "all"};
+    uint64_t limit = 0, before = 0, all = 0;
+    tmq_error_t error;
+    if (!known_parameters (exchange, names, sizeof names / sizeof *names) ||
+        !number_parameter (exchange, &limit, "limit", WORKERS_MAX) ||
+        !number_parameter (exchange, &before, "before", INT64_MAX) ||
+        !number_parameter (exchange, &all, "all", 1))
+        return;
+    started (exchange,
+             link_workers (exchange->link, call_of (exchange, workers_came), before,
+                           (uint32_t) limit, all != 0, &error),
+             &error);
 }
 
 /* Health. */

@@ -30,6 +30,7 @@ static const route_t routes[] = {
     {HTTP_METHOD_GET, "/v1/resolve/{suffix}", ACCESS_READ, BODY_NONE, task_resolve},
     {HTTP_METHOD_GET, "/v1/queues", ACCESS_OVERVIEW, BODY_NONE, queue_list},
     {HTTP_METHOD_GET, "/v1/queues/{queue}", ACCESS_OVERVIEW, BODY_NONE, queue_show},
+    {HTTP_METHOD_GET, "/v1/workers", ACCESS_OVERVIEW, BODY_NONE, worker_list},
     {HTTP_METHOD_GET, "/v1/stats", ACCESS_OVERVIEW, BODY_NONE, stats_show},
     {HTTP_METHOD_POST, "/v1/session", ACCESS_KNOWN, BODY_NONE, session_begin},
     {HTTP_METHOD_GET, "/v1/session", ACCESS_KNOWN, BODY_NONE, session_show},

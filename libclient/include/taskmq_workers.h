@@ -277,6 +277,9 @@ TMQ_API void tmq_worker_list_free (tmq_worker_list_t *list);
  * also those that have ended. */
 TMQ_API int tmq_workers (tmq_worker_list_t **out, tmq_client_t *client, uint64_t before,
                          uint32_t limit, bool all, uint32_t timeout_ms, tmq_error_t *error);
+/* The completion (TMQ_OP_WORKER_LIST) has workers. */
+TMQ_API int tmq_workers_start (tmq_client_t *client, uint64_t before, uint32_t limit, bool all,
+                               uint32_t timeout_ms, void *user, tmq_error_t *error);
 /* One worker, by its id of 32 hexadecimal digits or by its name; of several with that name the one
  * that came last. Codes: TMQ_NOT_FOUND. */
 TMQ_API int tmq_worker_show (tmq_worker_list_t **out, tmq_client_t *client, const char *worker,

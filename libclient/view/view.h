@@ -24,5 +24,8 @@ void view_event (event_view_t *out, view_room_t *room, const tmq_event_t *event,
 
 void view_write_why (json_writer_t *writer, const tmq_explanation_t *why);
 void view_write_question (json_writer_t *writer, const tmq_question_t *question);
+void view_write_worker (json_writer_t *writer, const tmq_worker_info_t *worker);
+/* What is to be said about it in a word: idle, working, draining, away or ended. */
+const char *view_worker_state (const tmq_worker_info_t *worker);
 
 #endif

@@ -103,6 +103,7 @@ FAKE (adopt, const tmq_id_t *id, uint32_t attempt)
 FAKE (why, const tmq_id_t *id)
 FAKE (answer, const tmq_id_t *id, const tmq_answer_t *in)
 FAKE (inbox, const tmq_inbox_query_t *in)
+FAKE (workers, uint64_t before, uint32_t limit, bool all)
 #pragma GCC diagnostic pop
 
 int link_stats (link_t *self, link_call_t call, tmq_error_t *error)

@@ -390,6 +390,11 @@ def try_questions(gateway, broker):
         check_problem(gateway.post(target, body), 400, "invalid")
     check_problem(gateway.post(target, {"key": "none", "answer": 1}), 404, "not-found")
     check("answer", gateway.post(target, {"key": "size", "answer": {"cm": 1.50}}).status, 200)
+    shown = gateway.get("/v1/workers?limit=1").json["items"]
+    check("who works", [one["queues"] for one in shown], [["ask"]])
+    wanted = gateway.get("/openapi.json", token=None).json["components"]["schemas"]["Worker"]
+    check("a worker", sorted(shown[0]), sorted(wanted["required"]))
+    check_problem(gateway.get("/v1/workers?limit=1001"), 400, "invalid")
     check("it reached the worker", gateway.get(f"/v1/tasks/{task_id}/result", Prefer="wait=60").body,
           b'answer size {"cm": 1.5}\n')
     worker.terminate()

@@ -26,6 +26,18 @@ int tmq_workers (tmq_worker_list_t **out, tmq_client_t *client, uint64_t before,
     return call (out, client, TMQ_OP_WORKER_LIST, &message.base, timeout_ms, error);
 }
 
+int tmq_workers_start (tmq_client_t *client, uint64_t before, uint32_t limit, bool all,
+                       uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    Taskmq__WorkerList message = TASKMQ__WORKER_LIST__INIT;
+    core_request_t *request = NULL;
+    message.before = before;
+    message.limit = limit;
+    message.all = all;
+    const int code = core_request_message (&request, TMQ_OP_WORKER_LIST, &message.base, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
 /* An id, or else a name. */
 typedef struct who {
     uint8_t bytes[16];
