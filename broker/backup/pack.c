@@ -97,7 +97,7 @@ int pack_open (const char *directory, const pack_blob_t *blob)
     char rest[HEX_SIZE];
     name_of (bucket, rest, blob->hash);
     snprintf (path, sizeof (path), "%s/%s/%s", directory, bucket, rest);
-    return open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
 /* Unpacking. */

@@ -538,7 +538,7 @@ static bool end_filling (depot_t *self, upload_t *upload, depot_word_t *out)
 static bool compare_on (depot_t *self, upload_t *upload, int bucket, const char *rest)
 {
     struct stat info;
-    int fd = openat (bucket, rest, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat (bucket, rest, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     uint64_t until = min_of (upload->bytes, upload->compared + DEPOT_TURN_BYTES);
     bool good = fd >= 0 && fstat (fd, &info) == 0 && (uint64_t) info.st_size == upload->bytes &&
                 sum_file (self, fd, &upload->compared, until, &upload->sum) == 0 &&
@@ -695,7 +695,8 @@ void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t of
     *length = 0;
     hex_of (hex, hash);
     int bucket = open_bucket (self, hex, false);
-    int fd = bucket < 0 ? -1 : openat (bucket, hex + 2, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd =
+        bucket < 0 ? -1 : openat (bucket, hex + 2, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (bucket >= 0)
         close (bucket);
     if (fd < 0 || fstat (fd, &info) != 0 || !S_ISREG (info.st_mode)) {

@@ -79,6 +79,11 @@ store_code_t event_witness (event_verdict_t *out, uint64_t *pos, const event_fil
         snprintf (why, EVENT_WITNESS_TEXT_SIZE,
                   "the database has the history %016" PRIx64 " that the broker had left",
                   boot->generation);
+    else if (*out == EVENTS_OTHER && ahead && boot->last_pos == 0) /* what is restored has some */
+        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
+                  "the database is an empty one, events.jsonl and the files before it have events "
+                  "up to %" PRIu64,
+                  place->pos);
     else if (*out == EVENTS_GO_ON && ahead)
         snprintf (why, EVENT_WITNESS_TEXT_SIZE,
                   "the database ends at event %" PRIu64

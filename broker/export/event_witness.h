@@ -13,7 +13,7 @@ typedef enum event_verdict {
     EVENTS_GO_ON, /* the file's end stands in the database */
     EVENTS_BEGIN, /* there are no lines */
     EVENTS_OTHER, /* the database has another history than the lines at the end */
-    EVENTS_AHEAD  /* … or lacks events that the file has, with `why` */
+    EVENTS_AHEAD  /* … or lacks events that the file has, with `why`: also one that is empty */
 } event_verdict_t;
 
 enum { EVENT_WITNESS_TEXT_SIZE = 256 };

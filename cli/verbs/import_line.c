@@ -199,7 +199,7 @@ static bool take_pairs (import_line_t *self, const tmq_label_t **out, size_t *co
 {
     piece_t pairs, name, value;
     const char *at = NULL;
-    size_t length;
+    size_t key_length, value_length;
     if (!find (&pairs, object, key))
         return true;
     if (*pairs.at != '{')
@@ -208,9 +208,13 @@ static bool take_pairs (import_line_t *self, const tmq_label_t **out, size_t *co
     while (piece_next_member (&name, &value, pairs, &at)) {
         if (*count == max)
             return wrong (self, "%s: more than %zu", key, max);
-        labels[*count] = (tmq_label_t){decode (self, name, &length), decode (self, value, &length)};
+        labels[*count] =
+            (tmq_label_t){decode (self, name, &key_length), decode (self, value, &value_length)};
         if (!labels[*count].key || !labels[*count].value)
             return wrong (self, "%s must be an object of strings", key);
+        if (strlen (labels[*count].key) != key_length ||
+            strlen (labels[*count].value) != value_length)
+            return wrong (self, "%s: a NUL in '%.64s'", key, labels[*count].key);
         ++*count;
     }
     *out = labels;

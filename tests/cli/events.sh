@@ -127,6 +127,15 @@ start_broker
 stop_broker
 run 0 taskctl audit verify $data
 
+# A database that is gone altogether is no new beginning.
+mkdir lost
+mv $data/taskmq.db* $data/journal.log lost
+taskmqd --data "$room/.taskmq" -c conf >out 2>err
+[ $? -eq 16 ] || fail 'an empty database takes the place of a lost one'
+err_has 'id=STORE-ROLLBACK .*the database is an empty one, .* have events up to 604;'
+rm -f $data/taskmq.db* $data/journal.log
+cp lost/* $data
+
 # Full files are packed by choice, and read as before.
 printf 'events\n    keep = 64K\n    pack = on\n' >conf
 start_broker

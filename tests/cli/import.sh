@@ -126,6 +126,11 @@ run 9 taskctl import broken.jsonl --keep-going
 err_has '^2 imported$'
 err_has '^5 broken lines passed over$'
 
+# A label is not cut off at a NUL.
+sed -n 1p all.jsonl | sed 's/"labels":{[^}]*}/"labels":{"album":"su\\u0000mmer"}/' >nul.jsonl
+run 2 taskctl import nul.jsonl
+err_has "^taskctl: line 1: labels: a NUL in 'album'$"
+
 # What was redacted comes as what is left of it.
 empty_broker left
 grep -e "$told" -e "$waiting" all.jsonl | sed -e 's/of two lines/[redacted:lines]/' -e 's/\(\\"month\\": \)11.50/\1\\"[redacted:n]\\"/' \

@@ -690,6 +690,24 @@ static void a_database_with_other_events_is_seen (void **state)
     rig_close (&one);
 }
 
+/* In place of one that was lost the broker has made a new one. A restored one has events. */
+static void a_database_that_is_gone_is_seen (void **state)
+{
+    (void) state;
+    rig_t rig;
+    rig_open (&rig, 20);
+    rig_follow (&rig);
+    rig.fixture->boot.generation++;
+    rig.fixture->boot.last_pos = 0;
+    assert_null (rig_start (&rig));
+    assert_non_null (strstr (rig.why, "an empty one"));
+    rig.fixture->boot.last_pos = 12;
+    event_log_t *log = rig_start (&rig);
+    assert_int_equal (rig.verdict, EVENTS_OTHER);
+    event_log_free (&log);
+    rig_close (&rig);
+}
+
 /* A file that ends too early proves nothing, and is written on. */
 static void a_cut_file_is_written_on (void **state)
 {
@@ -747,6 +765,7 @@ int main (void)
         cmocka_unit_test (what_is_no_file_of_ours_is_set_aside),
         cmocka_unit_test (a_database_that_lost_events_is_seen),
         cmocka_unit_test (a_database_with_other_events_is_seen),
+        cmocka_unit_test (a_database_that_is_gone_is_seen),
         cmocka_unit_test (a_cut_file_is_written_on),
         cmocka_unit_test (what_is_written_may_be_forgotten),
     };
