@@ -18,6 +18,8 @@
 #include "check_blobs.h"
 #include "daemon.h"
 #include "data.h"
+#include "export/event_check.h"
+#include "export/event_witness.h"
 #include "net/address.h"
 #include "server_key.h"
 #include "store/audit.h"
@@ -30,6 +32,8 @@ enum { FINDINGS_SHOWN_MAX = 100 };
 typedef struct reading {
     check_blobs_t *blobs;
     uint64_t shown;
+    event_check_t events;
+    event_found_t found; /* of the last event that events.jsonl has */
 } reading_t;
 
 static void show_finding (void *context, const char *text)
@@ -43,6 +47,32 @@ static void note_blob (void *context, const row_t *row)
 {
     const reading_t *reading = context;
     check_blobs_note (reading->blobs, row);
+}
+
+static void compare_events (void *context, const event_block_t *block)
+{
+    reading_t *reading = context;
+    reading->found = event_witness_compare (&reading->events.place, block);
+}
+
+/* events.jsonl, the outside witness: its chain is whole, and the database has what it has. True:
+ * acknowledged work is lost. */
+static bool judge_events (reading_t *reading, store_audit_t *report)
+{
+    char why[EVENT_WITNESS_TEXT_SIZE];
+    char text[EVENT_WITNESS_TEXT_SIZE + 64];
+    const event_check_t *events = &reading->events;
+    if (events->fault[0] != '\0') {
+        report->findings++;
+        show_finding (reading, events->fault);
+        return false;
+    }
+    if (event_witness_judge (&events->place, reading->found, report->generation, report->last_pos,
+                             &events->turned, why) != EVENTS_AHEAD)
+        return false;
+    snprintf (text, sizeof (text), "committed work was lost: %s", why);
+    show_finding (reading, text);
+    return true;
 }
 
 /* Behind the tables, which say what there has to be. */
@@ -64,9 +94,10 @@ static void say_left (const blobs_found_t *blobs)
                 size_format (size, blobs->left_bytes));
 }
 
-static exits_t say_read (const store_audit_t *report, const blobs_found_t *blobs)
+static exits_t say_read (const store_audit_t *report, const blobs_found_t *blobs,
+                         const event_check_t *events, bool lost)
 {
-    uint64_t findings = report->findings + blobs->findings;
+    uint64_t findings = report->findings + blobs->findings + lost;
     if (findings > FINDINGS_SHOWN_MAX)
         printf ("... and %" PRIu64 " more\n", findings - FINDINGS_SHOWN_MAX);
     say_left (blobs);
@@ -75,13 +106,15 @@ static exits_t say_read (const store_audit_t *report, const blobs_found_t *blobs
                 report->schema, report->upgraded);
     else if (report->schema != 0)
         printf ("schema %d\n", report->schema);
-    printf ("read %" PRIu64 " tasks, %" PRIu64 " blocks of events, %" PRIu64 " blobs and %" PRIu64
-            " commits that wait: ",
-            report->tasks, report->blocks, blobs->read, report->batches);
+    printf ("read %" PRIu64 " tasks, %" PRIu64 " blocks of events, %" PRIu64
+            " lines of events.jsonl, %" PRIu64 " blobs and %" PRIu64 " commits that wait: ",
+            report->tasks, report->blocks, events->lines, blobs->read, report->batches);
     if (findings == 0)
         printf ("no damage\n");
     else
         printf ("%" PRIu64 " finding%s\n", findings, findings == 1 ? "" : "s");
+    if (lost && findings == 1)
+        return EXITS_ROLLBACK;
     return findings == 0 ? EXITS_OK : EXITS_DAMAGED;
 }
 
@@ -89,15 +122,26 @@ static exits_t read_directory (const char *directory)
 {
     reading_t reading = {.blobs = check_blobs_new ()};
     blobs_found_t blobs;
-    store_audit_t report = {
-        .found = show_finding, .row = note_blob, .row_kind = ROW_KIND_BLOB, .context = &reading};
     store_error_t error = {STORE_OK, ""};
-    store_code_t code = store_audit (&report, directory, &error);
-    if (code == STORE_OK)
+    event_check_read (&reading.events, directory);
+    store_audit_t report = {.found = show_finding,
+                            .row = note_blob,
+                            .row_kind = ROW_KIND_BLOB,
+                            .block = compare_events,
+                            .pos = reading.events.place.pos,
+                            .context = &reading};
+    store_code_t store_code = store_audit (&report, directory, &error);
+    exits_t code = exits_of_store (error.code);
+    if (store_code == STORE_OK) {
         read_blobs (&reading, directory, &blobs);
+        bool lost = judge_events (&reading, &report);
+        code = say_read (&report, &blobs, &reading.events, lost);
+    } else {
+        exits_fail (code, error.text);
+    }
     check_blobs_free (&reading.blobs);
-    return code == STORE_OK ? say_read (&report, &blobs)
-                            : exits_fail (exits_of_store (error.code), error.text);
+    event_check_free (&reading.events);
+    return code;
 }
 
 exits_t check_data (const config_t *config)

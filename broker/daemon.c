@@ -249,6 +249,7 @@ static exits_t open_event_files (daemon_t *self)
     if (numbers[CONFIG_EVENTS_FILE] == 0 || numbers[CONFIG_STORE] != 0)
         return EXITS_OK;
     options.redactor = config_redactor (&self->config);
+    options.free_bytes_min = &self->free_bytes_min;
     self->event_files = event_files_open (&options, &end, error);
     if (self->event_files == NULL)
         return exits_fail (EXITS_DATA, error);
@@ -290,7 +291,8 @@ static exits_t open_audit (daemon_t *self)
                                .generation = self->boot.generation,
                                .epoch = self->boot.epoch,
                                .keep_bytes = numbers[CONFIG_AUDIT_KEEP],
-                               .keep_ms = (int64_t) (numbers[CONFIG_AUDIT_DAYS] * CONFIG_D)};
+                               .keep_ms = (int64_t) (numbers[CONFIG_AUDIT_DAYS] * CONFIG_D),
+                               .free_bytes_min = &self->free_bytes_min};
     if (numbers[CONFIG_AUDIT_FILE] == 0)
         return EXITS_OK;
     self->audit = audit_new (&options, error);

@@ -93,6 +93,7 @@ struct audit {
     int64_t retry_at;         /* after a failure */
     int64_t head_at;
     uint64_t head_told;
+    shared_limit_t *free_bytes_min;
     packer_t *packer; /* of a turned file, a step each time that nothing waits to be written */
     int64_t pack_at;  /* INT64_MAX: all are packed */
     bool failing;     /* said once */
@@ -394,7 +395,7 @@ static void pack (audit_t *self)
             return;
         }
         turned_path (path, sizeof (path), self->directory, number);
-        self->packer = packer_new (path);
+        self->packer = packer_new (path, self->free_bytes_min);
     }
     packer_state_t state = packer_step (self->packer, error);
     if (state == PACKER_MORE)
@@ -692,6 +693,7 @@ audit_t *audit_new (const audit_options_t *options, char error[AUDIT_ERROR_SIZE]
     self->directory = memory_text (options->directory);
     self->keep_bytes = options->keep_bytes;
     self->keep_ms = options->keep_ms;
+    self->free_bytes_min = options->free_bytes_min;
     self->wall_ms = options->wall_ms != NULL ? options->wall_ms : wall_clock_ms;
     self->file.file.fd = -1;
     sampler_init (&self->sampler, AUDIT_KINDS);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "chain.h"
+#include "core/base/shared_limit.h"
 
 /* X (NAME, name in the file, what of it is written): ALL, or only the first of a minute and a
  * source (`from`, else `actor`; for FIRST_OF_ACTOR the actor alone), then one line with the number
@@ -93,6 +94,7 @@ typedef struct audit_options {
     uint64_t keep_bytes;       /* the file is turned at this size, and at each new day in UTC */
     int64_t keep_ms;           /* turned files are removed so long after their last line */
     int64_t (*wall_ms) (void); /* NULL: the clock */
+    shared_limit_t *free_bytes_min; /* of the disk, which packing leaves; NULL: any */
 } audit_options_t;
 
 /* Opens the file, cuts off what a crash left of a last line, and starts the thread. NULL with

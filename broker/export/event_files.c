@@ -18,7 +18,8 @@
 enum {
     DAY_MS = 24 * 60 * 60 * 1000,
     /* More lines than a file has that cannot be read: behind it numbers go on with a hole. */
-    LINES_SKIPPED = 1000000000
+    LINES_SKIPPED = 1000000000,
+    MEMBERS_BYTES_MAX = CHAIN_LINE_BYTES_MAX - 256 /* with its number, its hash and the mark */
 };
 
 struct event_files {
@@ -146,10 +147,9 @@ void event_files_close (event_files_t **self_p)
     free (self);
 }
 
-bool event_files_left (const event_files_t *self, uint64_t generation)
+const event_turned_t *event_files_turned (const event_files_t *self)
 {
-    return self->generation != 0 && self->generation != generation &&
-           event_turned_has (&self->turned, generation);
+    return &self->turned;
 }
 
 /* Lines. */
@@ -195,11 +195,27 @@ static void redact_members (event_files_t *self)
     memmove (members->data, members->data + 1, members->length);
 }
 
-void event_files_event (event_files_t *self, event_view_t *event, uint64_t pos)
+static void render (event_files_t *self, event_view_t *event, uint64_t pos)
 {
+    bytes_clear (&self->members);
     event_line_event (&self->members, event, pos, self->generation);
     if (self->options.redactor != NULL)
         redact_members (self);
+}
+
+/* What is replaced may be longer than what it stands for. A line that no reader of the chain would
+ * take goes without its texts, and says so. */
+void event_files_event (event_files_t *self, event_view_t *event, uint64_t pos)
+{
+    static const char mark[] = ",\"shortened\":true";
+    render (self, event, pos);
+    if (self->members.length > MEMBERS_BYTES_MAX) {
+        event->message = event->trace = NULL;
+        event->labels_count = 0;
+        event->progress = (progress_view_t){0};
+        render (self, event, pos);
+        bytes_append (&self->members, mark, sizeof (mark) - 1);
+    }
     add (self, pos);
 }
 
@@ -295,7 +311,7 @@ bool event_files_pack (event_files_t *self, char error[LINE_FILE_ERROR_SIZE])
     if (self->packer == NULL) {
         if (self->file.file.length == 0 || !event_turned_plain (&self->turned, path))
             return false;
-        self->packer = packer_new (path);
+        self->packer = packer_new (path, self->options.free_bytes_min);
         snprintf (self->packing, sizeof (self->packing), "%s", path);
     }
     packer_state_t state = packer_step (self->packer, error);

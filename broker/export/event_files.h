@@ -10,6 +10,7 @@
 #define TASKMQ_EXPORT_EVENT_FILES_H
 
 #include "chain.h"
+#include "core/base/shared_limit.h"
 #include "export/event_line.h"
 #include "export/event_turned.h"
 #include "export/line_file.h"
@@ -20,12 +21,13 @@
 typedef struct event_files event_files_t;
 
 typedef struct event_files_options {
-    const char *directory;     /* of the data */
-    uint64_t turn_bytes;       /* a new file begins at this size, and at each new day in UTC */
-    int64_t keep_ms;           /* turned files are removed so long after they were written … */
-    uint64_t keep_bytes;       /* … and earlier, when all are more than this */
-    redactor_t *redactor;      /* NULL: nothing is replaced; taken over */
-    int64_t (*wall_ms) (void); /* NULL: the clock */
+    const char *directory; /* of the data */
+    uint64_t turn_bytes;   /* a new file begins at this size, and at each new day in UTC */
+    int64_t keep_ms;       /* turned files are removed so long after they were written … */
+    uint64_t keep_bytes;   /* … and earlier, when all are more than this */
+    redactor_t *redactor;  /* NULL: nothing is replaced; taken over */
+    shared_limit_t *free_bytes_min; /* of the disk, which packing leaves; NULL: any */
+    int64_t (*wall_ms) (void);      /* NULL: the clock */
 } event_files_options_t;
 
 /* How the end of the files was found. */
@@ -41,8 +43,8 @@ typedef struct event_files_end {
 event_files_t *event_files_open (const event_files_options_t *options, event_files_end_t *end,
                                  char error[LINE_FILE_ERROR_SIZE]);
 void event_files_close (event_files_t **self); /* accepts a NULL object */
-/* Lines of this history were written before, but those at the end are of another one. */
-bool event_files_left (const event_files_t *self, uint64_t generation);
+/* The files before the present one. */
+const event_turned_t *event_files_turned (const event_files_t *self);
 
 /* Nothing has been written into the present file yet: it begins with an anchor. */
 bool event_files_is_empty (const event_files_t *self);

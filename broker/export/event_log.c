@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 /* Failure: a write that fails is repeated once a second from what is written, so the chain goes on
- * as soon as it can; a read of the database that fails is final. */
+ * as soon as it can. Events in a damaged page of the database are a gap of the chain; any other
+ * read that fails is final. */
 #include "export/event_log.h"
 
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 
 #include "codec.h"
 #include "core/base/memory.h"
+#include "export/event_page.h"
 #include "json.h"
 #include "log/log.h"
 #include "store/events.h"
@@ -52,6 +54,7 @@ struct event_log {
     bool begin;             /* another history goes on: first a new file */
     event_anchor_why_t why; /* the next file begins */
     bool failing;           /* said once */
+    bool passed;            /* the page at hand stands behind events that cannot be read */
     int64_t sync_at;        /* monotonic; 0: everything is synced */
     int64_t head_at;
     uint64_t head_told;
@@ -176,14 +179,16 @@ static bool prepare_file (event_log_t *self, bool any)
 {
     char error[LINE_FILE_ERROR_SIZE];
     bool changed;
-    if (!event_files_look_after (self->files, &changed, error))
-        return write_failed (self, error);
-    if (changed) {
+    bool good = event_files_look_after (self->files, &changed, error);
+    /* Also when there is no other file yet: the next one says why it begins. */
+    if (changed && self->why != EVENT_ANCHOR_CHANGED) {
         log_write (LOG_LEVEL_ERROR, "EVENTS-CHANGED",
                    "events.jsonl was taken away or changed by hand: it goes on in a new file",
                    NULL);
         self->why = EVENT_ANCHOR_CHANGED;
     }
+    if (!good)
+        return write_failed (self, error);
     bool turns = self->begin || (any && event_files_is_due (self->files));
     if (turns && !event_files_turn (self->files, error))
         return write_failed (self, error);
@@ -219,6 +224,26 @@ static void remove_old (event_log_t *self)
 
 /* Following. */
 
+/* Of events that are not in the tables, up to this one. */
+static void add_gap (event_log_t *self, uint64_t to)
+{
+    uint64_t from = self->seen_pos + 1;
+    event_files_gap (self->files, from, to);
+    if (self->passed)
+        log_write (
+            LOG_LEVEL_ERROR, "EVENTS-UNREADABLE",
+            "events cannot be read from the database: events.jsonl has a gap in their place; "
+            "taskmqd --check names what is damaged",
+            LOG_FIELDS (LOG_NUMBER ("from", from), LOG_NUMBER ("to", to)));
+    else
+        log_write (LOG_LEVEL_WARNING, "EVENTS-GAP",
+                   "events were forgotten before they were written to events.jsonl",
+                   LOG_FIELDS (LOG_NUMBER ("from", from), LOG_NUMBER ("to", to)));
+    self->passed = false;
+    self->lines++;
+    self->gaps++;
+}
+
 static void add_event (event_log_t *self, const event_block_t *block, const packed_event_t *packed)
 {
     codec_report_t report;
@@ -233,15 +258,8 @@ static void add_event (event_log_t *self, const event_block_t *block, const pack
     if (list == NULL || list->n_events != 1 ||
         !event_view_from_wire (&event, list->events[0], block->ns, self->arena))
         return; /* a gap, as if it were not there */
-    if (pos > self->seen_pos + 1) {
-        event_files_gap (self->files, self->seen_pos + 1, pos - 1);
-        log_write (
-            LOG_LEVEL_WARNING, "EVENTS-GAP",
-            "events were forgotten before they were written to events.jsonl",
-            LOG_FIELDS (LOG_NUMBER ("from", self->seen_pos + 1), LOG_NUMBER ("to", pos - 1)));
-        self->lines++;
-        self->gaps++;
-    }
+    if (pos > self->seen_pos + 1)
+        add_gap (self, pos - 1);
     event_files_event (self->files, &event, pos);
     self->seen_pos = pos;
     self->lines++;
@@ -260,27 +278,35 @@ static bool add_block (event_log_t *self, const event_block_t *block)
     return true;
 }
 
+/* A page of blocks. False: there is none, which was told. */
+static bool read_page (event_log_t *self, read_t *read)
+{
+    store_code_t code =
+        event_page_read (read, self->reader, self->after_pos, PAGE_BYTES, &self->passed);
+    store_error_t error = {code, ""};
+    snprintf (error.text, sizeof (error.text), "%s", read->error_text);
+    if (code == STORE_ERROR_DAMAGED)
+        write_failed (self, error.text);
+    else if (code != STORE_OK)
+        self->options.failed (&error);
+    else if (self->passed && read->blocks_count == 0)
+        write_failed (self, "the newest events cannot be read from the database");
+    else
+        return true;
+    return false;
+}
+
 /* One page of blocks into lines. *more: another page follows. */
 static bool follow_page (event_log_t *self, bool *more)
 {
-    read_t read = {.kind = READ_BLOCKS, .after_pos = self->after_pos, .limit = PAGE_BYTES};
+    read_t read;
     *more = false;
     self->seen_pos = self->after_pos;
-    if (store_reader_run (self->reader, &read) != STORE_OK) {
-        store_error_t error = {(store_code_t) read.error, ""};
-        snprintf (error.text, sizeof (error.text), "%s", read.error_text);
-        if (error.code == STORE_ERROR_DAMAGED) /* a page of the file: others can be read */
-            write_failed (self, error.text);
-        else
-            self->options.failed (&error);
-        read_clear (&read);
-        return false;
-    }
-    bool good = prepare_file (self, read.blocks_count > 0);
+    bool good = read_page (self, &read) && prepare_file (self, read.blocks_count > 0);
     for (size_t i = 0; good && i < read.blocks_count; i++)
         good = add_block (self, &read.blocks[i]);
     good = good && write_lines (self);
-    *more = read.more;
+    *more = good && read.more;
     read_clear (&read);
     return good;
 }

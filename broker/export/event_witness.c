@@ -9,8 +9,6 @@
 
 #include "store/events.h"
 
-typedef enum found { SAME, DIFFERENT, UNKNOWN } found_t;
-
 /* The block's event at this position. */
 static bool find_event (const event_block_t *block, uint64_t pos, packed_event_t *out)
 {
@@ -21,25 +19,26 @@ static bool find_event (const event_block_t *block, uint64_t pos, packed_event_t
     return false;
 }
 
-static found_t compare (const event_place_t *place, const event_block_t *block)
+event_found_t event_witness_compare (const event_place_t *place, const event_block_t *block)
 {
     packed_event_t event;
     static const tmq_id_t none;
     if (place->seq == 0 || !find_event (block, place->pos, &event))
-        return UNKNOWN;
+        return EVENT_FOUND_UNKNOWN;
     const void *id = event.task_id != NULL ? (const void *) event.task_id : &none;
     bool same = event.seq == place->seq && strcmp (block->ns, place->ns) == 0 &&
                 memcmp (id, &place->id, sizeof (none)) == 0;
-    return same ? SAME : DIFFERENT;
+    return same ? EVENT_FOUND_SAME : EVENT_FOUND_OTHER;
 }
 
 /* What the database has where the last line of the file stands. */
-static store_code_t look_up (found_t *out, const event_place_t *place, store_t *store, char *why)
+static store_code_t look_up (event_found_t *out, const event_place_t *place, store_t *store,
+                             char *why)
 {
     store_reader_t *reader = NULL;
     store_error_t error = {STORE_OK, ""};
     read_t read = {.kind = READ_BLOCKS, .after_pos = place->pos - 1, .limit = 1};
-    *out = UNKNOWN;
+    *out = EVENT_FOUND_UNKNOWN;
     if (place->pos == 0 || place->seq == 0)
         return STORE_OK;
     store_code_t code = store_reader_open (&reader, store, &error);
@@ -51,10 +50,40 @@ static store_code_t look_up (found_t *out, const event_place_t *place, store_t *
     if (code != STORE_OK)
         snprintf (why, EVENT_WITNESS_TEXT_SIZE, "%.250s", read.error_text);
     else if (read.blocks_count > 0)
-        *out = compare (place, &read.blocks[0]);
+        *out = event_witness_compare (place, &read.blocks[0]);
     read_clear (&read);
     store_reader_close (&reader);
     return code;
+}
+
+event_verdict_t event_witness_judge (const event_place_t *place, event_found_t found,
+                                     uint64_t generation, uint64_t last_pos,
+                                     const event_turned_t *turned,
+                                     char why[EVENT_WITNESS_TEXT_SIZE])
+{
+    bool same = place->generation == generation;
+    why[0] = '\0';
+    if (place->generation == 0)
+        return EVENTS_BEGIN;
+    if (!same && event_turned_has (turned, generation))
+        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
+                  "the database has the history %016" PRIx64 " that the broker had left",
+                  generation);
+    else if (!same && place->pos > 0 && last_pos == 0) /* what is restored has some */
+        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
+                  "the database is an empty one, events.jsonl and the files before it have events "
+                  "up to %" PRIu64,
+                  place->pos);
+    else if (same && place->pos > last_pos)
+        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
+                  "the database ends at event %" PRIu64
+                  " (by its pos), events.jsonl and the files before it have them up to %" PRIu64,
+                  last_pos, place->pos);
+    else if (same && found == EVENT_FOUND_OTHER)
+        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
+                  "the database has another event %" PRIu64 " (by its pos) than events.jsonl",
+                  place->pos);
+    return why[0] != '\0' ? EVENTS_AHEAD : same ? EVENTS_GO_ON : EVENTS_OTHER;
 }
 
 store_code_t event_witness (event_verdict_t *out, uint64_t *pos, const event_files_t *files,
@@ -62,7 +91,7 @@ store_code_t event_witness (event_verdict_t *out, uint64_t *pos, const event_fil
                             char why[EVENT_WITNESS_TEXT_SIZE])
 {
     const event_place_t *place = &end->place;
-    found_t found = UNKNOWN;
+    event_found_t found = EVENT_FOUND_UNKNOWN;
     bool ahead = place->pos > boot->last_pos;
     why[0] = '\0';
     *pos = ahead ? boot->last_pos : place->pos;
@@ -72,28 +101,9 @@ store_code_t event_witness (event_verdict_t *out, uint64_t *pos, const event_fil
     store_code_t code = ahead ? STORE_OK : look_up (&found, place, store, why);
     if (code != STORE_OK)
         return code;
-    if (found == DIFFERENT)
+    if (found == EVENT_FOUND_OTHER)
         *pos = 0; /* nobody knows how far both are the same */
-    *out = place->generation == boot->generation ? EVENTS_GO_ON : EVENTS_OTHER;
-    if (*out == EVENTS_OTHER && event_files_left (files, boot->generation))
-        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
-                  "the database has the history %016" PRIx64 " that the broker had left",
-                  boot->generation);
-    else if (*out == EVENTS_OTHER && ahead && boot->last_pos == 0) /* what is restored has some */
-        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
-                  "the database is an empty one, events.jsonl and the files before it have events "
-                  "up to %" PRIu64,
-                  place->pos);
-    else if (*out == EVENTS_GO_ON && ahead)
-        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
-                  "the database ends at event %" PRIu64
-                  " (by its pos), events.jsonl and the files before it have them up to %" PRIu64,
-                  boot->last_pos, place->pos);
-    else if (*out == EVENTS_GO_ON && found == DIFFERENT)
-        snprintf (why, EVENT_WITNESS_TEXT_SIZE,
-                  "the database has another event %" PRIu64 " (by its pos) than events.jsonl",
-                  place->pos);
-    if (why[0] != '\0')
-        *out = EVENTS_AHEAD;
+    *out = event_witness_judge (place, found, boot->generation, boot->last_pos,
+                                event_files_turned (files), why);
     return STORE_OK;
 }

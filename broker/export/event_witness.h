@@ -18,6 +18,16 @@ typedef enum event_verdict {
 
 enum { EVENT_WITNESS_TEXT_SIZE = 256 };
 
+/* What the database has where the file's last line stands. */
+typedef enum event_found { EVENT_FOUND_UNKNOWN, EVENT_FOUND_SAME, EVENT_FOUND_OTHER } event_found_t;
+
+event_found_t event_witness_compare (const event_place_t *place, const event_block_t *block);
+/* The verdict on a database with this history that ends at last_pos; turned: the files before. */
+event_verdict_t event_witness_judge (const event_place_t *place, event_found_t found,
+                                     uint64_t generation, uint64_t last_pos,
+                                     const event_turned_t *turned,
+                                     char why[EVENT_WITNESS_TEXT_SIZE]);
+
 /* *pos: behind which the file goes on. `why` also has the text of an error of the store. */
 store_code_t event_witness (event_verdict_t *out, uint64_t *pos, const event_files_t *files,
                             const event_files_end_t *end, store_t *store, const boot_t *boot,

@@ -150,17 +150,54 @@ static void free_name (const line_file_t *self, const char *ending, char *out, s
         snprintf (out, size, "%s.%s.%u", self->path, ending, n);
 }
 
-/* Renames the file and opens another one in its place. */
-static bool move_away (line_file_t *self, const char *to, char *error)
+/* One that is to take the place of another one. */
+static bool open_next (line_file_t *next, const line_file_t *self, char *error)
+{
+    char path[4096 + 32];
+    snprintf (path, sizeof (path), "%s.next", self->path);
+    unlink (path); /* a kill has left it, or somebody else's; it is of no use */
+    if (line_file_open (next, path, error))
+        return true;
+    line_file_close (next);
+    return false;
+}
+
+static void take_place (line_file_t *self, int fd)
+{
+    if (self->fd >= 0)
+        close (self->fd);
+    self->fd = fd;
+    self->length = 0;
+    self->overhang = false;
+}
+
+static bool put_in_place (line_file_t *self, line_file_t *next, const char *to, char *error)
 {
     if (rename (self->path, to) != 0 && errno != ENOENT)
         return fail (error, "cannot rename %s: %s", self->path, strerror (errno));
-    if (self->fd >= 0)
-        close (self->fd);
-    self->fd = -1;
-    self->length = 0;
-    self->overhang = false;
-    return open_file (self, error); /* or it is opened by the next append */
+    if (rename (next->path, self->path) == 0) {
+        take_place (self, next->fd);
+        next->fd = -1;
+        return true;
+    }
+    fail (error, "cannot rename %s: %s", next->path, strerror (errno));
+    if (rename (to, self->path) != 0)
+        take_place (self, -1); /* it is opened by the next append */
+    return false;
+}
+
+/* The file goes, and another one takes its place. That is opened before anything moves, so that a
+ * failure leaves everything as it was. */
+static bool move_away (line_file_t *self, const char *to, char *error)
+{
+    line_file_t next;
+    if (!open_next (&next, self, error))
+        return false;
+    bool good = put_in_place (self, &next, to, error);
+    if (!good)
+        unlink (next.path);
+    line_file_close (&next);
+    return good;
 }
 
 bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE_FILE_ERROR_SIZE])

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -30,6 +31,7 @@ struct packer {
     char packed[PATH_SIZE];
     char beside[PATH_SIZE]; /* what becomes the packed file */
     bool is_beside;         /* it is there */
+    shared_limit_t *free_bytes_min;
     phase_t phase;
     int in;
     int out;
@@ -45,12 +47,13 @@ static packer_state_t fail (const char *what, const char *path, char *error)
     return PACKER_FAILED;
 }
 
-packer_t *packer_new (const char *path)
+packer_t *packer_new (const char *path, shared_limit_t *free_bytes_min)
 {
     packer_t *self = memory_zero (1, sizeof (*self));
     snprintf (self->path, sizeof (self->path), "%s", path);
     snprintf (self->packed, sizeof (self->packed), "%s" PACKED_ENDING, path);
     snprintf (self->beside, sizeof (self->beside), "%s" PACKED_ENDING BESIDE, path);
+    self->free_bytes_min = free_bytes_min;
     self->in = self->out = -1;
     return self;
 }
@@ -113,8 +116,21 @@ static bool write_all (int fd, const char *bytes, size_t length)
     return true;
 }
 
+/* For another frame, beside what the broker leaves free: packing can wait, commits cannot. */
+static bool has_room (const packer_t *self)
+{
+    struct statvfs info;
+    return fstatvfs (self->out, &info) != 0 ||
+           (uint64_t) info.f_bavail * info.f_frsize >=
+               shared_limit (self->free_bytes_min) + PACKED_FRAME_BYTES;
+}
+
 static packer_state_t pack_frame (packer_t *self, char *error)
 {
+    if (!has_room (self)) {
+        snprintf (error, PACKER_ERROR_SIZE, "the disk has less than limits/free_space_min");
+        return PACKER_FAILED;
+    }
     ssize_t got = pread (self->in, self->text, PACKED_FRAME_BYTES, self->offset);
     if (got < 0)
         return errno == EINTR ? PACKER_MORE : fail ("read", self->path, error);

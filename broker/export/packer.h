@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 
+#include "core/base/shared_limit.h"
+
 typedef struct packer packer_t;
 
 typedef enum packer_state {
@@ -21,7 +23,9 @@ typedef enum packer_state {
 
 enum { PACKER_ERROR_SIZE = 512 };
 
-packer_t *packer_new (const char *path);
+/* free_bytes_min: of the disk, of which packing leaves so much; with less it fails. It must outlive
+ * the packer; NULL: any. */
+packer_t *packer_new (const char *path, shared_limit_t *free_bytes_min);
 /* The file that is being made goes, if it is not done. Accepts a NULL object. */
 void packer_free (packer_t **self_p);
 packer_state_t packer_step (packer_t *self, char error[PACKER_ERROR_SIZE]);

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "core/data/batch.h"
 #include "core/data/row.h"
 #include "store/error.h"
 
@@ -18,13 +19,19 @@ typedef struct store_audit {
      * the changes of them in their order. NULL: nobody is. */
     void (*row) (void *context, const row_t *row);
     row_kind_t row_kind;
+    /* Told of the block that has the event at this position, of the tables or of a commit that
+     * waits. NULL: nobody is. */
+    void (*block) (void *context, const event_block_t *block);
+    uint64_t pos;
     void *context;
     /* answers */
     uint64_t findings;
     uint64_t tasks; /* that were read */
     uint64_t blocks;
     uint64_t batches;
-    int schema;   /* version of the tables */
+    uint64_t generation; /* of the history … */
+    uint64_t last_pos;   /* … and its newest event, also of the commits that wait */
+    int schema;          /* version of the tables */
     int upgraded; /* … to which a start brings them first, when they are of an earlier one; then
                      their tasks, and commits in journal.db, were not read. Else 0 */
 } store_audit_t;

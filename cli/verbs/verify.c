@@ -44,9 +44,17 @@ typedef struct gap {
     uint64_t n;
     uint64_t missing_from; /* so do the numbers: from this one on; 0: they do not */
     char text[GAP_TEXT_SIZE];
-    bool held; /* by the line before: the chain itself goes on */
+    bool held;   /* by the line before: the chain itself goes on */
+    bool untold; /* … and nothing in it says why something is not there */
     bool accepted;
 } gap_t;
+
+/* How far the events are told, by their positions in the history of the database. */
+typedef struct told {
+    bool begun;
+    uint64_t pos;
+    char generation[24];
+} told_t;
 
 typedef struct chain {
     part_t *parts; /* in their order */
@@ -54,6 +62,7 @@ typedef struct chain {
     gap_t *gaps;
     size_t gaps_count;
     size_t open_gaps; /* … that are not accepted */
+    told_t told;      /* of events */
     bool inside;      /* its first line begins no file */
     bool torn;        /* the last line of the last file is half written */
     chain_check_t check;
@@ -378,9 +387,77 @@ static void add_gap (const verify_t *self, chain_t *chain, const part_t *part, u
                    .missing_from = chain->check.place > 0 && next < n ? next : 0,
                    .held = held,
                    .accepted = is_accepted (self, events, n)};
-    aside_text (part, aside, sizeof aside);
+    *aside = '\0';
+    if (!held)
+        aside_text (part, aside, sizeof aside);
     snprintf (gap->text, sizeof gap->text, "%.200s%.300s", why, aside);
     chain->open_gaps += !gap->accepted;
+}
+
+/* Events that are not there, up to this one. */
+static void add_hole (const verify_t *self, chain_t *chain, const part_t *part, uint64_t n,
+                      uint64_t from, uint64_t to, bool untold)
+{
+    char why[GAP_TEXT_SIZE];
+    snprintf (why, sizeof why,
+              untold ? "the events from %" PRIu64 " to %" PRIu64 " (by their pos) are not there"
+                     : "the database had lost or forgotten the events from %" PRIu64 " to %" PRIu64
+                       " (by their pos)",
+              from, to);
+    add_gap (self, chain, part, n, why, true);
+    chain->gaps[chain->gaps_count - 1].untold = untold;
+}
+
+/* The number behind a key that stands there, and the rest; NULL: it does not. */
+static const char *number_behind (const char *text, const char *key, uint64_t *out)
+{
+    char *end;
+    if (!text || strncmp (text, key, strlen (key)) != 0)
+        return NULL;
+    *out = strtoull (text + strlen (key), &end, 10);
+    return end > text + strlen (key) ? end : NULL;
+}
+
+/* A file begins: where, and in which history. */
+static void look_at_anchor (const verify_t *self, chain_t *chain, const part_t *part, uint64_t n,
+                            const char *line, size_t length)
+{
+    told_t *told = &chain->told;
+    json_t *object = json_loadb (line, length, 0, NULL);
+    const char *generation = member_text (object, "generation");
+    const uint64_t pos = (uint64_t) json_integer_value (json_object_get (object, "pos"));
+    const bool same = told->begun && strcmp (told->generation, generation) == 0;
+    /* Of what was taken away the anchor itself tells. */
+    if (same && pos > told->pos && strcmp (member_text (object, "why"), "changed") != 0)
+        add_hole (self, chain, part, n, told->pos + 1, pos, true);
+    told->begun = true;
+    told->pos = pos;
+    snprintf (told->generation, sizeof told->generation, "%.20s", generation);
+    json_decref (object);
+}
+
+/* Each event stands there once, one position behind the other, or is told as a gap. Behind the line
+ * there is a newline. */
+static void look_at_place (const verify_t *self, chain_t *chain, const part_t *part,
+                           const char *line, size_t length)
+{
+    uint64_t n;
+    uint64_t pos;
+    uint64_t from;
+    told_t *told = &chain->told;
+    const char *kind = number_behind (number_behind (line, "{\"n\":", &n), ",\"pos\":", &pos);
+    if (!kind)
+        return; /* no line of ours; the chain says so */
+    if (strncmp (kind, ",\"kind\":\"anchor\"", strlen (",\"kind\":\"anchor\"")) == 0) {
+        look_at_anchor (self, chain, part, n, line, length);
+        return;
+    }
+    if (number_behind (kind, ",\"kind\":\"gap\",\"from\":", &from))
+        add_hole (self, chain, part, n, from, pos, false);
+    else if (told->begun && pos > told->pos + 1)
+        add_hole (self, chain, part, n, told->pos + 1, pos - 1, true);
+    told->begun = true;
+    told->pos = pos;
 }
 
 /* Looks at a line before it is checked. first: of its file. */
@@ -435,6 +512,8 @@ static int read_lines (const verify_t *self, chain_t *chain, size_t index)
             continue;
         look_at_form (line, length, &looked, &ours);
         look_at_line (self, chain, part, line, length, chain->check.place == part->first_place);
+        if (chain == &self->chains[EVENTS] && whole && length <= PACKED_LINE_MAX)
+            look_at_place (self, chain, part, line, length);
         chain_check_line (&chain->check, line, length);
     }
     int code = got < 0 ? cannot_read (self, part, chain->check.place - part->first_place) : EXIT_OK;
@@ -498,7 +577,10 @@ static void gap_text (const gap_t *gap, char *out, size_t size)
                   " behind lines %" PRIu64 " to %" PRIu64 ", which are not there",
                   gap->missing_from, gap->n - 1);
     snprintf (out, size, "line %" PRIu64 " %s%s: %s", gap->n,
-              gap->held ? "tells of a loss" : "begins anew", missing, gap->text);
+              gap->untold ? "stands behind a hole"
+              : gap->held ? "tells of a loss"
+                          : "begins anew",
+              missing, gap->text);
 }
 
 static void write_gaps (json_writer_t *writer, const chain_t *chain)

@@ -131,7 +131,10 @@ static void put_event (watching_t *self, const tmq_event_t *event)
 {
     const app_t *app = self->app;
     char id[37];
-    const bool other_history = self->generation && event->generation != self->generation;
+    /* A gap that names no event is one between two histories, also when nothing was seen before. */
+    const bool nameless = event->item == TMQ_ITEM_GAP && event->gap_to < event->gap_from;
+    const bool other_history =
+        nameless || (self->generation && event->generation != self->generation);
     self->generation = event->generation;
     self->seen++;
     self->seen_wall_ms = wall_ms ();

@@ -100,6 +100,36 @@ run 0 taskctl audit verify copy
 run 1 taskctl audit verify copy --head "$head"
 out_has 'no line has this head'
 
+# A chain that is whole says nothing of events that nobody wrote into it.
+cat >chain.py <<'END'
+import hashlib, re, sys
+n, prev = 0, bytes (32)
+for line in open (sys.argv[1]):
+    pos = int (re.match (r'{"n":\d+,"pos":(\d+),', line).group (1))
+    if 4 <= pos <= 6 and sys.argv[2] == 'hole' or 4 <= pos < 6:
+        continue
+    line = re.sub (r'^{"n":\d+,', '', line.rstrip ('\n'))
+    line = re.sub (r',"prev":"[0-9a-f]*"}$', '', line)
+    if pos == 6 and sys.argv[2] == 'gap':
+        line = '"pos":6,"kind":"gap","from":4,"to":6,"other_history":false'
+    n += 1
+    line = '{"n":%d,%s,"prev":"%s"}' % (n, line, prev.hex ())
+    print (line)
+    prev = hashlib.blake2b (prev + line.encode (), digest_size=32).digest ()
+END
+mkdir rewritten
+for what in hole gap; do
+    python3 chain.py $data/events-0000000000000001.jsonl $what >rewritten/events.jsonl
+    run 1 taskctl audit verify rewritten
+    out_has '^line 5 .*the events from 4 to 6 \(by their pos\)'
+    out_has ' are whole$'
+    err_has '^--accept events:5 passes over it'
+    run 0 taskctl audit verify rewritten --accept events:5
+    run 1 taskctl -o json audit verify rewritten
+    out_has '"gaps":\[\{"n":5,"accepted":false,"message":"line 5 '
+done
+out_has 'tells of a loss: the database had lost or forgotten the events'
+
 # An old copy of the database: the broker sees what it lacks.
 mkdir old
 cp $data/taskmq.db $data/journal.log old
@@ -112,6 +142,9 @@ taskmqd --data "$room/.taskmq" -c conf >out 2>err
 [ $? -eq 16 ] || fail 'it does not end with 16'
 err_has 'id=STORE-ROLLBACK .*ends at event 603 \(by its pos\), events.jsonl and the files before it have them up to 604'
 run 0 taskctl audit verify $data
+run 16 taskmqd --check --data $data
+out_has '^committed work was lost: the database ends at event 603 \(by its pos\), events.jsonl and the files before it have them up to 604$'
+out_has ': 1 finding$'
 broker_options='-c conf --accept-rollback'
 start_broker
 grep -q 'id=EVENTS-ROLLBACK' broker.err || fail 'the log does not say so'
@@ -126,6 +159,14 @@ broker_options='-c conf'
 start_broker
 stop_broker
 run 0 taskctl audit verify $data
+run 0 taskmqd --check --data $data
+out_has ' 6[0-9]* lines of events.jsonl, .*: no damage$'
+oldest=$data/events-0000000000000001.jsonl
+cp $oldest kept
+sed '3s/"queue":"q"/"queue":"p"/' kept >$oldest
+run 15 taskmqd --check --data $data
+out_has '/events-0000000000000001.jsonl:3: line 3 of the chain was changed$'
+cp kept $oldest
 
 # A database that is gone altogether is no new beginning.
 mkdir lost

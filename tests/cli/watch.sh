@@ -149,3 +149,16 @@ first_line jsonl --since "$cursor"
 out_has '^\{"kind":"gap",.*"other_history":true,"cursor":"'
 first_line table --since "$cursor"
 out_has '^-- the cursor belongs to another history: this one follows from its event [0-9]+ --$'
+
+# Also to one who had seen no event of it.
+spawn early taskctl watch
+eventually grep -q . early.err
+stop_broker
+rm -r .taskmq
+start_broker
+submit q
+told () { grep -q 'another history' early.out; }
+eventually told
+! grep -q 'no longer kept' early.out || fail 'a gap of no events is told'
+signal early TERM
+ended early 143

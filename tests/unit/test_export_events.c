@@ -101,6 +101,37 @@ static void no_faults (void)
     crash_at = full_from = full_upto = 0;
 }
 
+/* A damaged page of the tables: none of these positions can be read. */
+static uint64_t bad_from;
+static uint64_t bad_upto; /* 0: there is none */
+
+store_code_t __real_store_reader_run (store_reader_t *self, read_t *read);
+store_code_t __wrap_store_reader_run (store_reader_t *self, read_t *read);
+
+/* What the tables do: what stands before the damage is given, then nothing. */
+store_code_t __wrap_store_reader_run (store_reader_t *self, read_t *read)
+{
+    store_code_t code = __real_store_reader_run (self, read);
+    if (read->kind != READ_BLOCKS || bad_upto == 0)
+        return code;
+    for (size_t i = 0; i < read->blocks_count; i++) {
+        const event_block_t *block = &read->blocks[i];
+        if (block->first_pos > bad_upto || block->first_pos + block->count <= bad_from)
+            continue;
+        for (size_t k = i; k < read->blocks_count; k++) {
+            free ((void *) (uintptr_t) read->blocks[k].ns);
+            buf_drop (read->blocks[k].list);
+        }
+        read->blocks_count = i;
+        read->more = true;
+    }
+    if (read->blocks_count > 0 || !read->more)
+        return code;
+    read_clear (read);
+    snprintf (read->error_text, sizeof (read->error_text), "a page is damaged");
+    return STORE_ERROR_DAMAGED;
+}
+
 /* A store with events, and the files of a directory. */
 typedef struct rig {
     fixture_t *fixture;
@@ -591,6 +622,122 @@ static void a_file_that_was_changed_is_set_aside (void **state)
     rig_close (&rig);
 }
 
+/* While there can be no other file, nothing moves, and nothing of it is forgotten. */
+static void what_was_changed_is_told_later_too (void **state)
+{
+    (void) state;
+    rig_t rig;
+    event_log_stats_t stats;
+    char path[128];
+    char next[128];
+    char error[LINE_FILE_ERROR_SIZE];
+    rig_open (&rig, 10);
+    path_of (&rig, EVENT_FILES_NAME, path);
+    path_of (&rig, EVENT_FILES_NAME ".next", next);
+    event_log_t *log = rig_start (&rig);
+    wait_written (log, 10);
+    assert_int_equal (mkdir (next, 0700), 0);
+    assert_int_equal (__real_unlink (path), 0);
+    fixture_submit (rig.fixture, 11, 20);
+    wakeup_raise (rig.wake_fd);
+    WAIT_FOR ((event_log_stats (log, &stats), stats.stalled), TIMING_PATIENCE_MS);
+    assert_int_equal (rmdir (next), 0);
+    wait_written (log, 20);
+    event_log_free (&log);
+    check_lines (rig.directory, 10, 20);
+    assert_non_null (strstr (lines.list[0], "\"why\":\"changed\""));
+    /* So it is at a start. */
+    FILE *file = fopen (path, "a");
+    assert_non_null (file);
+    fputs ("what is this\n", file);
+    fclose (file);
+    assert_int_equal (mkdir (next, 0700), 0);
+    assert_null (event_files_open (&rig.options, &rig.end, error));
+    assert_int_equal (rmdir (next), 0);
+    event_files_t *files = event_files_open (&rig.options, &rig.end, error);
+    assert_non_null (files);
+    assert_true (rig.end.damaged);
+    event_files_close (&files);
+    rig_close (&rig);
+}
+
+/* However long it becomes by what is replaced in it. */
+static void a_redacted_line_is_no_longer_than_a_line (void **state)
+{
+    (void) state;
+    rig_t rig;
+    char error[LINE_FILE_ERROR_SIZE];
+    char message[TMQ_ERROR_MESSAGE_BYTES_MAX + 1];
+    char item[REDACT_NAME_MAX + sizeof ("=a")];
+    memset (message, 'a', sizeof (message) - 1);
+    message[sizeof (message) - 1] = '\0';
+    rig_open (&rig, 1);
+    memset (item, 'n', REDACT_NAME_MAX);
+    memcpy (item + REDACT_NAME_MAX, "=a", sizeof ("=a"));
+    rig.options.redactor = redactor_new ();
+    assert_true (redactor_add (rig.options.redactor, item, error));
+    event_files_t *files = event_files_open (&rig.options, &rig.end, error);
+    assert_non_null (files);
+    event_files_begin (files, rig.fixture->boot.generation, 0, EVENT_ANCHOR_BEGUN);
+    event_view_t event = {.kind = TMQ_EVENT_SUBMITTED,
+                          .ns = "q",
+                          .seq = 1,
+                          .at = now_ms,
+                          .queue = "q",
+                          .owner = "uid:7",
+                          .message = message};
+    event_files_event (files, &event, 1);
+    assert_true (event_files_write (files, error));
+    event_files_close (&files);
+    rig.options.redactor = NULL;
+    check_lines (rig.directory, 0, 1);
+    assert_non_null (strstr (lines.list[1], "\"shortened\":true"));
+    assert_true (strlen (lines.list[1]) < CHAIN_LINE_BYTES_MAX);
+    rig_close (&rig);
+}
+
+/* Events that cannot be read are told as a gap, and the others follow. */
+static void damage_of_the_tables_is_a_gap (void **state)
+{
+    (void) state;
+    rig_t rig;
+    rig_open (&rig, EVENTS);
+    bad_from = 250;
+    bad_upto = 620;
+    rig_follow (&rig);
+    bad_upto = 0;
+    check_lines (rig.directory, 0, EVENTS);
+    assert_int_equal (lines.gaps, 1);
+    assert_in_range (lines.events, EVENTS - 500, EVENTS - 400); /* whole blocks */
+    for (size_t i = 0; i < lines.count; i++)
+        if (strstr (lines.list[i], "\"kind\":\"gap\"") != NULL)
+            assert_non_null (strstr (lines.list[i], "\"from\":201,\"to\":700,"));
+    rig_close (&rig);
+}
+
+/* Nobody knows yet what follows: nothing is told as lost before something behind it can be read. */
+static void a_damaged_end_of_the_tables_waits (void **state)
+{
+    (void) state;
+    rig_t rig;
+    event_log_stats_t stats;
+    rig_open (&rig, 300);
+    bad_from = 201;
+    bad_upto = 300;
+    event_log_t *log = rig_start (&rig);
+    WAIT_FOR ((event_log_stats (log, &stats), stats.stalled), TIMING_PATIENCE_MS);
+    assert_int_equal (stats.pos, 200);
+    fixture_submit (rig.fixture, 301, 400);
+    fixture_settle (rig.fixture);
+    wait_written (log, 400);
+    event_log_free (&log);
+    bad_upto = 0;
+    check_lines (rig.directory, 0, 400);
+    assert_int_equal (lines.gaps, 1);
+    assert_int_equal (lines.events, 300);
+    rig_close (&rig);
+}
+
 static void a_damaged_end_is_written_again (void **state)
 {
     (void) state;
@@ -761,6 +908,10 @@ int main (void)
         cmocka_unit_test (a_crash_at_any_operation_loses_nothing),
         cmocka_unit_test (a_full_disk_is_caught_up_with),
         cmocka_unit_test (a_file_that_was_changed_is_set_aside),
+        cmocka_unit_test (what_was_changed_is_told_later_too),
+        cmocka_unit_test (a_redacted_line_is_no_longer_than_a_line),
+        cmocka_unit_test (damage_of_the_tables_is_a_gap),
+        cmocka_unit_test (a_damaged_end_of_the_tables_waits),
         cmocka_unit_test (a_damaged_end_is_written_again),
         cmocka_unit_test (what_is_no_file_of_ours_is_set_aside),
         cmocka_unit_test (a_database_that_lost_events_is_seen),

@@ -79,11 +79,13 @@ static bool is_there (const char *path)
     return lstat (path, &info) == 0;
 }
 
+static shared_limit_t free_bytes_min;
+
 /* So many steps, or all of them (-1). */
 static packer_state_t pack_steps (int steps)
 {
     char error[PACKER_ERROR_SIZE];
-    packer_t *packer = packer_new (plain);
+    packer_t *packer = packer_new (plain, &free_bytes_min);
     packer_state_t state = PACKER_MORE;
     while (state == PACKER_MORE && steps-- != 0)
         state = packer_step (packer, error);
@@ -203,6 +205,20 @@ static void a_full_disk_loses_nothing (void **state)
     assert_false (is_there (beside));
     assert_false (is_there (packed));
     assert_text (plain);
+}
+
+/* What the broker leaves free is not for packing. */
+static void it_leaves_what_must_be_free (void **state)
+{
+    (void) state;
+    free_bytes_min = UINT64_MAX / 2;
+    assert_int_equal (pack_steps (-1), PACKER_FAILED);
+    free_bytes_min = 0;
+    assert_false (is_there (beside));
+    assert_false (is_there (packed));
+    assert_text (plain);
+    assert_int_equal (pack_steps (-1), PACKER_DONE);
+    assert_text (packed);
 }
 
 /* Of a file that was cut somewhere nothing comes out that was not there. */
@@ -338,8 +354,10 @@ static void only_files_of_ours (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (the_same_comes_out),        TEST (lines_come_out),     TEST (a_kill_loses_nothing),
-        TEST (a_full_disk_loses_nothing), TEST (a_cut_shows),        TEST (a_changed_byte_shows),
-        TEST (a_bomb_is_refused),         TEST (a_long_line_is_cut), TEST (only_files_of_ours)};
+        TEST (the_same_comes_out),          TEST (lines_come_out),
+        TEST (a_kill_loses_nothing),        TEST (a_full_disk_loses_nothing),
+        TEST (it_leaves_what_must_be_free), TEST (a_cut_shows),
+        TEST (a_changed_byte_shows),        TEST (a_bomb_is_refused),
+        TEST (a_long_line_is_cut),          TEST (only_files_of_ours)};
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

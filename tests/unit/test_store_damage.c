@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "export/event_page.h"
 #include "store/audit.h"
 #include "store_support.h"
 
@@ -487,6 +488,87 @@ static void the_export_goes_on_behind_damage (void **state)
     finish (f);
 }
 
+/* All events that can be read, as the follower of events.jsonl reads them: how many. *passed: how
+ * often something had to be passed over. */
+static uint64_t walk_events (fixture_t *f, uint64_t upto, unsigned *passed)
+{
+    store_reader_t *reader = NULL;
+    store_error_t error = {STORE_OK, ""};
+    uint64_t pos = 0;
+    uint64_t count = 0;
+    *passed = 0;
+    assert_int_equal (store_reader_open (&reader, f->store, &error), STORE_OK);
+    for (bool more = true; more && pos < upto;) {
+        read_t read;
+        bool leapt;
+        store_code_t code = event_page_read (&read, reader, pos, 1, &leapt);
+        *passed += leapt;
+        more = code == STORE_OK && read.blocks_count > 0;
+        for (size_t i = 0; i < read.blocks_count; i++) {
+            assert_true (read.blocks[i].first_pos > pos);
+            pos = read.blocks[i].first_pos + read.blocks[i].count - 1;
+            count += read.blocks[i].count;
+        }
+        read_clear (&read);
+    }
+    store_reader_close (&reader);
+    return count;
+}
+
+/* Whichever page is ruined: the walk ends, and goes on behind what cannot be read. */
+static void events_are_read_behind_any_ruined_page (void **state)
+{
+    (void) state;
+    enum { PAGE = 16384, EVENTS = 2400, STEP = 40 };
+    static const uint8_t RUIN[64] = {0xff, 0xff, 0xff, 0xff};
+    char path[160];
+    uint8_t before[sizeof (RUIN)];
+    unsigned passed;
+    size_t partly = 0;
+    fixture_t *f = prepared ();
+    fixture_open (f);
+    uint64_t first = f->boot.last_pos;
+    for (int64_t number = TASKS + 1; number < TASKS + EVENTS; number += STEP)
+        fixture_submit (f, number, number + STEP - 1);
+    fixture_settle (f);
+    fixture_close (f);
+    fixture_open (f);
+    const uint64_t all = first + EVENTS;
+    assert_int_equal (walk_events (f, all, &passed), all);
+    assert_int_equal (passed, 0);
+    snprintf (path, sizeof (path), "%s/taskmq.db", f->directory);
+    int fd = open (path, O_RDWR | O_CLOEXEC);
+    for (off_t at = PAGE; pread (fd, before, sizeof (before), at) == sizeof (before); at += PAGE) {
+        assert_int_equal (pwrite (fd, RUIN, sizeof (RUIN), at), sizeof (RUIN));
+        uint64_t count = walk_events (f, all, &passed);
+        assert_true (count == all || count < all - 100);
+        partly += count > 0 && count < all && passed > 0;
+        assert_int_equal (pwrite (fd, before, sizeof (before), at), sizeof (before));
+    }
+    close (fd);
+    assert_true (partly > 2);
+    finish (f);
+}
+
+static void events_of_a_damaged_namespace_are_left_out (void **state)
+{
+    (void) state;
+    unsigned passed;
+    fixture_t *f = prepared ();
+    fixture_open (f);
+    uint64_t all = f->boot.last_pos;
+    assert_int_equal (walk_events (f, all, &passed), all);
+    fixture_close (f);
+    run_sql (f, "UPDATE namespace SET name = 'defauld' WHERE name = 'default'");
+    store_error_t error = {STORE_OK, ""};
+    assert_int_equal (store_open (&f->store, "sqlite", &f->options, &f->boot, &error), STORE_OK);
+    told_count = 0;
+    assert_int_equal (walk_events (f, all, &passed), 0);
+    assert_int_equal (passed, 0);
+    assert_true (told_count > 0);
+    finish (f);
+}
+
 /* The journal. */
 
 /* One block for each commit, behind the two headers. */
@@ -637,6 +719,8 @@ int main (void)
         cmocka_unit_test (a_damaged_row_of_a_kind_is_named),
         cmocka_unit_test (a_page_of_rows_goes_on_behind_damage),
         cmocka_unit_test (the_export_goes_on_behind_damage),
+        cmocka_unit_test (events_are_read_behind_any_ruined_page),
+        cmocka_unit_test (events_of_a_damaged_namespace_are_left_out),
         cmocka_unit_test (a_flipped_bit_in_the_log_is_not_its_end),
         cmocka_unit_test (a_log_without_syncs_ends_where_one_is_missing),
         cmocka_unit_test (older_commits_prove_nothing),

@@ -106,6 +106,8 @@ static void check_meta (check_t *self, sqlite3_stmt *row)
         numbers[i] = sqlite3_column_int64 (row, i);
     self->tables = (journal_tables_t){(uint64_t) numbers[0], (uint64_t) numbers[1],
                                       (uint64_t) numbers[2], numbers[9] != 0};
+    self->report->generation = (uint64_t) numbers[0];
+    self->report->last_pos = (uint64_t) numbers[4];
     bool is_new = numbers[1] == 0 && sum_in (row, META_NUMBERS) == 0;
     if (!is_new && checksum_add_numbers (0, numbers, META_NUMBERS) != sum_in (row, META_NUMBERS))
         found (self, "table meta is damaged", -1);
@@ -151,12 +153,43 @@ static void check_tombstone (check_t *self, sqlite3_stmt *row)
         found (self, "damaged: the tombstone of task number", removal.number);
 }
 
+/* Whoever waits for its event is told of it. */
+static void show_block (const store_audit_t *report, const event_block_t *block)
+{
+    if (report->block != NULL && report->pos >= block->first_pos &&
+        report->pos - block->first_pos < block->count)
+        report->block (report->context, block);
+}
+
 static void check_events (check_t *self, sqlite3_stmt *row)
 {
     store_error_t error;
     self->report->blocks++;
-    if (row_check_events (row, &error) != STORE_OK)
+    if (row_check_events (row, &error) != STORE_OK) {
         found_error (self, &error);
+        return;
+    }
+    int64_t key = sqlite3_column_int64 (row, ROW_EVENTS_KEY);
+    event_block_t block = {.first_seq = (uint64_t) (key - EVENT_KEY (key >> 42, 0)),
+                           .first_pos = (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_POS),
+                           .count = (uint32_t) sqlite3_column_int64 (row, ROW_EVENTS_COUNT)};
+    if (names_text (self->reader.names, NAME_NAMESPACE, key >> 42, &block.ns, &error) != STORE_OK)
+        return; /* a damaged name is told by itself */
+    block.list = buf_new (sqlite3_column_blob (row, ROW_EVENTS_LIST),
+                          (size_t) sqlite3_column_bytes (row, ROW_EVENTS_LIST));
+    show_block (self->report, &block);
+    buf_drop (block.list);
+}
+
+static void note_batch (store_audit_t *report, const batch_t *batch)
+{
+    report->batches++;
+    for (size_t i = 0; i < batch->blocks_count; i++) {
+        const event_block_t *block = &batch->blocks[i];
+        uint64_t last = block->first_pos + block->count - 1;
+        report->last_pos = last > report->last_pos ? last : report->last_pos;
+        show_block (report, block);
+    }
 }
 
 static void check_kind_row (check_t *self, sqlite3_stmt *row)
@@ -180,11 +213,14 @@ static void check_batch (check_t *self, sqlite3_stmt *row)
 {
     journal_head_t head;
     bool newer;
-    self->report->batches++;
     batch_t *batch = journal_decode (sqlite3_column_blob (row, 1),
                                      (size_t) sqlite3_column_bytes (row, 1), &head, &newer);
-    if (batch == NULL)
+    if (batch == NULL) {
+        self->report->batches++;
         found (self, "damaged: batch", sqlite3_column_int64 (row, 0));
+        return;
+    }
+    note_batch (self->report, batch);
     batch_free (batch);
 }
 
@@ -276,7 +312,7 @@ static store_code_t count_batch (void *context, batch_t *batch, store_error_t *e
 {
     (void) error;
     store_audit_t *report = context;
-    report->batches++;
+    note_batch (report, batch);
     for (size_t i = 0; report->row != NULL && i < batch->rows_count; i++)
         if (batch->rows[i].kind == report->row_kind)
             report->row (report->context, &batch->rows[i]);
@@ -307,6 +343,7 @@ static store_code_t check_journal (store_audit_t *report, const char *directory,
 store_code_t store_audit (store_audit_t *self, const char *directory, store_error_t *error)
 {
     self->findings = self->tasks = self->blocks = self->batches = 0;
+    self->generation = self->last_pos = 0;
     self->schema = self->upgraded = 0;
     journal_tables_t tables = {0};
     store_code_t code = check_file (self, directory, true, &tables, error);

@@ -190,6 +190,7 @@ store_code_t export_walk_page (export_walk_t *self, view_t *view, read_t *read, 
 
 /* Blocks as they are. */
 
+/* One whose namespace has a damaged name is told of and left out, too. */
 static store_code_t take_block (view_t *view, read_t *read, size_t *capacity, sqlite3_stmt *row,
                                 store_error_t *error)
 {
@@ -197,7 +198,7 @@ static store_code_t take_block (view_t *view, read_t *read, size_t *capacity, sq
     int64_t key = sqlite3_column_int64 (row, ROW_EVENTS_KEY);
     store_code_t code = names_text (&view->names, NAME_NAMESPACE, key >> 42, &ns, error);
     if (code != STORE_OK)
-        return code;
+        return view_go_on (view, code, error);
     const void *list = sqlite3_column_blob (row, ROW_EVENTS_LIST);
     event_block_t block = {
         .ns = memory_text (ns),
@@ -253,7 +254,10 @@ store_code_t export_blocks_page (const export_walk_t *self, view_t *view, read_t
         }
     }
     sqlite3_reset (statement);
-    return code;
+    if (code != STORE_ERROR_CORRUPT || read->blocks_count == 0)
+        return code;
+    read->more = true; /* the next page begins with what cannot be read */
+    return view_go_on (view, code, error);
 }
 
 /* Bodies. */
