@@ -56,6 +56,8 @@ struct exchange {
     /* The gateway stops: to reply or to finish now. NULL: a stream is finished, and a reply that is
      * due is waited for, as long as drain_timeout. */
     void (*on_stop) (exchange_t *self);
+    /* A stream has written nothing for stream_ping: in place of the ping. */
+    void (*on_quiet) (exchange_t *self);
     /* What a stream writes when it has written nothing for stream_ping, so that what stands between
      * does not take it for dead. Borrowed. NULL: nothing. */
     const char *ping;

@@ -20,7 +20,7 @@ enum {
 typedef struct place {
     uint32_t generation;
     uint32_t next_free; /* number + 1 */
-    size_t left;        /* completions that are to come */
+    size_t left;        /* completions that are to come; SIZE_MAX: ever more */
     link_call_t call;
 } place_t;
 
@@ -32,8 +32,21 @@ struct link {
     place_t *places;
     uint32_t places_count;
     uint32_t first_free; /* number + 1; 0: none */
+    flow_t *flows;
+    flow_t *next_flow; /* of a round through them */
+    watch_t *again;    /* flows that were left in the middle */
     bool up;
     int64_t since_ms;
+};
+
+struct flow {
+    link_t *link;
+    flow_t *next;
+    flow_t *previous;
+    tmq_subscription_t *subscription;
+    flow_taker_t taker;
+    uint64_t ticket;
+    bool again;
 };
 
 /* Tickets. */
@@ -97,6 +110,111 @@ void link_forget (link_t *self, uint64_t *ticket)
     *ticket = 0;
 }
 
+/* Flows. */
+
+/* A round through all flows, of which any may be freed meanwhile. */
+static flow_t *first_flow (link_t *self)
+{
+    flow_t *flow = self->flows;
+    self->next_flow = flow != NULL ? flow->next : NULL;
+    return flow;
+}
+
+static flow_t *following_flow (link_t *self)
+{
+    flow_t *flow = self->next_flow;
+    self->next_flow = flow != NULL ? flow->next : NULL;
+    return flow;
+}
+
+static void flow_is_ready (void *context, tmq_completion_t *completion)
+{
+    flow_t *self = context;
+    (void) completion;
+    self->taker.ready (self->taker.context);
+}
+
+static void go_on (void *context)
+{
+    link_t *self = context;
+    for (flow_t *flow = first_flow (self); flow != NULL; flow = following_flow (self)) {
+        if (!flow->again)
+            continue;
+        flow->again = false;
+        flow->taker.ready (flow->taker.context);
+    }
+}
+
+flow_t *flow_new (link_t *link, const tmq_subscription_options_t *options, flow_taker_t taker,
+                  tmq_error_t *error)
+{
+    tmq_subscription_options_t own = *options;
+    flow_t *self = calloc (1, sizeof *self);
+    memset (error, 0, sizeof *error);
+    error->code = TMQ_NO_MEMORY;
+    if (self == NULL)
+        return NULL;
+    self->link = link;
+    self->taker = taker;
+    self->ticket = take_place (link, (link_call_t){flow_is_ready, self, &self->ticket}, SIZE_MAX);
+    own.notify = true;
+    own.user = user_of (self->ticket);
+    if (self->ticket == 0 || (error->code = tmq_subscription_new (&self->subscription, link->client,
+                                                                  &own, error)) != TMQ_OK) {
+        if (self->ticket != 0)
+            free_place (link, find_place (link, self->ticket));
+        free (self);
+        return NULL;
+    }
+    self->next = link->flows;
+    if (self->next != NULL)
+        self->next->previous = self;
+    link->flows = self;
+    return self;
+}
+
+void flow_free (flow_t **self)
+{
+    flow_t *flow = *self;
+    if (flow == NULL)
+        return;
+    link_t *link = flow->link;
+    if (link->next_flow == flow)
+        link->next_flow = flow->next;
+    if (flow->next != NULL)
+        flow->next->previous = flow->previous;
+    if (flow->previous != NULL)
+        flow->previous->next = flow->next;
+    else
+        link->flows = flow->next;
+    free_place (link, find_place (link, flow->ticket));
+    tmq_subscription_free (&flow->subscription);
+    free (flow);
+    *self = NULL;
+}
+
+void flow_give (flow_t *self, flow_taker_t taker)
+{
+    self->taker = taker;
+}
+
+int flow_next (tmq_event_t **out, flow_t *self, tmq_error_t *error)
+{
+    memset (error, 0, sizeof *error);
+    return tmq_subscription_next (out, self->subscription, 0, error);
+}
+
+void flow_again (flow_t *self)
+{
+    self->again = true;
+    watch_after (self->link->again, 0);
+}
+
+bool flow_cursor (char out[48], flow_t *self)
+{
+    return tmq_subscription_cursor (out, self->subscription) == TMQ_OK;
+}
+
 /* Completions. */
 
 static void link_changed (link_t *self, const tmq_completion_t *completion)
@@ -111,6 +229,8 @@ static void link_changed (link_t *self, const tmq_completion_t *completion)
     else
         log_write (LOG_LEVEL_WARNING, "GATEWAY-LINK-LOST", "the broker is away",
                    LOG_FIELDS (LOG_TEXT ("namespace", self->ns), LOG_TEXT ("error", why)));
+    for (flow_t *flow = first_flow (self); flow != NULL; flow = following_flow (self))
+        flow->taker.moved (flow->taker.context, up);
 }
 
 static void deliver (link_t *self, tmq_completion_t *completion)
@@ -123,7 +243,7 @@ static void deliver (link_t *self, tmq_completion_t *completion)
     if (place == NULL)
         return;
     const link_call_t call = place->call;
-    if (--place->left == 0) {
+    if (place->left != SIZE_MAX && --place->left == 0) {
         place->left = 1; /* free_place ends it */
         free_place (self, place);
         *call.ticket = 0;
@@ -163,7 +283,8 @@ link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_opt
     own.link = true;
     if (tmq_client_new (&self->client, &own, error) == TMQ_OK) {
         self->watch = loop_readable (loop, tmq_client_fd (self->client), take_completions, self);
-        if (self->watch != NULL)
+        self->again = loop_timer (loop, go_on, self);
+        if (self->watch != NULL && self->again != NULL)
             return self;
         snprintf (error->text, sizeof error->text, "memory is exhausted");
     }
@@ -176,6 +297,7 @@ void link_free (link_t **self)
     if (*self == NULL)
         return;
     watch_free (&(*self)->watch);
+    watch_free (&(*self)->again);
     tmq_client_free (&(*self)->client);
     free ((*self)->places);
     free (*self);

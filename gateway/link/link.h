@@ -29,7 +29,8 @@ typedef struct link_numbers {
 /* options say where the broker is; ns is copied into them. NULL with *error filled in. */
 link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_options_t *options,
                   const char *ns, tmq_error_t *error);
-void link_free (link_t **self); /* accepts NULL */
+/* Its flows are freed before. Accepts NULL. */
+void link_free (link_t **self);
 const char *link_ns (const link_t *self);
 void link_count (const link_t *self, link_numbers_t *out);
 /* The broker's program and version; empty before the first welcome. */
@@ -78,5 +79,34 @@ int link_answer (link_t *self, link_call_t call, const tmq_id_t *id, const tmq_a
 int link_inbox (link_t *self, link_call_t call, const tmq_inbox_query_t *in, tmq_error_t *error);
 int link_workers (link_t *self, link_call_t call, uint64_t before, uint32_t limit, bool all,
                   tmq_error_t *error);
+
+/* A flow of events from the broker: one subscription of the library.
+ *
+ * Items are taken when the taker has room for them. What is not taken stays with the broker, which
+ * waits. A flow lives through reconnects. */
+typedef struct flow flow_t;
+
+/* Whom a flow tells. The functions may free the flow, and others. */
+typedef struct flow_taker {
+    void (*ready) (void *context);          /* there is something: flow_next until it gives none */
+    void (*moved) (void *context, bool up); /* the broker is there, or away */
+    void *context;
+} flow_taker_t;
+
+/* options are copied; notify and user are set here. NULL with *error filled in. ready is not called
+ * before the next turn of the loop. */
+flow_t *flow_new (link_t *link, const tmq_subscription_options_t *options, flow_taker_t taker,
+                  tmq_error_t *error);
+void flow_free (flow_t **self); /* accepts NULL */
+/* Somebody else is told from now on. */
+void flow_give (flow_t *self, flow_taker_t taker);
+/* The next item, owned by the caller. TMQ_TIMEOUT: none now, ready will be called; any other code
+ * is the end of the flow. Does not wait. */
+int flow_next (tmq_event_t **out, flow_t *self, tmq_error_t *error);
+/* ready is called in the loop's next turn: for who stops in the middle, for the sake of others. */
+void flow_again (flow_t *self);
+/* Where it stands behind all that was taken; it moves on also while nothing matches. False: the
+ * broker has not confirmed it yet. */
+bool flow_cursor (char out[48], flow_t *self);
 
 #endif

@@ -151,6 +151,22 @@ static struct evbuffer *output_of (const connection_t *self)
     return bufferevent_get_output (self->buffers);
 }
 
+static size_t owed (const connection_t *self)
+{
+    return evbuffer_get_length (output_of (self));
+}
+
+/* What the client has taken of the output is not held any more. */
+static bool charge_output (connection_t *self, uint64_t bytes)
+{
+    const size_t held = owed (self);
+    if (held < self->output_charged) {
+        self->set->numbers.memory_bytes -= self->output_charged - held;
+        self->output_charged = held;
+    }
+    return charge (self, &self->output_charged, bytes);
+}
+
 /* The answer itself has no room. What says so is small, and not charged. */
 static void send_no_room (connection_t *self)
 {
@@ -174,15 +190,10 @@ static void send_response (connection_t *self, const response_t *response, bool 
     bytes_t out = BYTES_INIT;
     const bool close = self->phase == PHASE_CLOSING;
     response_write (&out, response, (response_frame_t){.close = close, .head_only = head_only});
-    if (out.failed || !charge (self, &self->output_charged, out.length) ||
+    if (out.failed || !charge_output (self, out.length) ||
         evbuffer_add (output_of (self), out.data, out.length) != 0)
         send_no_room (self);
     bytes_free (&out);
-}
-
-static size_t owed (const connection_t *self)
-{
-    return evbuffer_get_length (output_of (self));
 }
 
 static void throw_away (connection_t *self)
@@ -194,6 +205,13 @@ static void throw_away (connection_t *self)
     self->dying = self->thrown_away > LINGER_BYTES_MAX;
 }
 
+static void begin_lingering (connection_t *self)
+{
+    shutdown (bufferevent_getfd (self->buffers), SHUT_WR);
+    set_phase (self, PHASE_LINGERING);
+    throw_away (self);
+}
+
 /* After the last answer: what still comes is thrown away for a moment, because a socket that is
  * closed with unread bytes in it would take the answer with it. */
 static void linger (connection_t *self)
@@ -202,9 +220,7 @@ static void linger (connection_t *self)
         connection_free (self);
         return;
     }
-    shutdown (bufferevent_getfd (self->buffers), SHUT_WR);
-    set_phase (self, PHASE_LINGERING);
-    throw_away (self);
+    begin_lingering (self);
     if (self->dying)
         connection_free (self);
 }
@@ -280,7 +296,7 @@ static bool write_piece (exchange_t *exchange, const void *data, size_t length)
     if (self->doomed || exchange->request->method == HTTP_METHOD_HEAD || length == 0)
         return !self->doomed;
     if ((owed (self) > 0 && owed (self) + length > limit_of (self, SETTING_OUTPUT_BYTES_MAX)) ||
-        !charge (self, &self->output_charged, length))
+        !charge_output (self, length))
         return refuse_piece (self);
     self->silent = false;
     if ((self->chunked && evbuffer_add_printf (output, "%zx\r\n", length) < 0) ||
@@ -312,8 +328,6 @@ static void begin_stream (exchange_t *exchange, response_t *response)
     response_clear (response);
 }
 
-static void linger (connection_t *self);
-
 static void finish_stream (exchange_t *exchange)
 {
     connection_t *self = connection_of (exchange);
@@ -327,8 +341,11 @@ static void finish_stream (exchange_t *exchange)
     self->wants_room = false;
     set_phase (self, self->last ? PHASE_CLOSING : PHASE_IDLE);
     codec_next (self->codec);
-    if (self->last && owed (self) == 0)
-        linger (self);
+    self->unread = evbuffer_get_length (bufferevent_get_input (self->buffers)) > 0;
+    if (self->last && owed (self) == 0 && self->unread)
+        begin_lingering (self);
+    else if (self->last && owed (self) == 0)
+        self->dying = true;
     if (self->doomed)
         self->dying = true;
     self->running = was_running;
@@ -349,7 +366,10 @@ static void tick (connection_t *self)
             exchange->on_room (exchange);
         return;
     }
-    if (self->silent && ping != NULL && owed (self) == 0)
+    const bool quiet = self->silent && owed (self) == 0;
+    if (quiet && exchange->on_quiet != NULL)
+        exchange->on_quiet (exchange);
+    else if (quiet && ping != NULL)
         write_piece (exchange, ping, strlen (ping));
     self->silent = true;
 }

@@ -13,7 +13,7 @@
 #include "http/sse.h"
 #include "rest/route.h"
 
-enum { STREAM_RETRY_MS = 5000 };
+enum { NO_STREAM_RETRY_MS = 5000 };
 
 static void common_fields (const exchange_t *exchange, response_t *response)
 {
@@ -66,7 +66,7 @@ bool answer_stream (exchange_t *exchange, response_t *response)
         answer_problem (exchange,
                         &(problem_t){.kind = PROBLEM_BUSY,
                                      .detail = "as many streams are open as 'streams_max' allows",
-                                     .retry_after_ms = STREAM_RETRY_MS});
+                                     .retry_after_ms = NO_STREAM_RETRY_MS});
         return false;
     }
     response_field (response, "Cache-Control", "no-store");

@@ -29,6 +29,9 @@ void task_count (exchange_t *exchange);
 void task_wait (exchange_t *exchange);
 void task_resolve (exchange_t *exchange);
 
+void event_stream (exchange_t *exchange);
+void task_stream (exchange_t *exchange);
+
 void queue_list (exchange_t *exchange);
 void queue_show (exchange_t *exchange);
 void stats_show (exchange_t *exchange);

@@ -81,10 +81,11 @@ static void list_came (void *context, tmq_completion_t *completion)
 
 void task_list (exchange_t *exchange)
 {
+    static const char *const others[] = {"limit", "cursor", NULL};
     query_filter_t filter;
     uint64_t limit = 0;
     tmq_error_t error;
-    if (!query_filter (exchange, &filter, true) ||
+    if (!query_filter (exchange, &filter, others) ||
         !number_parameter (exchange, &limit, "limit", TMQ_LIST_LIMIT_MAX))
         return;
     const tmq_list_query_t query = {.filter = filter.filter,
@@ -115,7 +116,7 @@ void task_count (exchange_t *exchange)
 {
     query_filter_t filter;
     tmq_error_t error;
-    if (!query_filter (exchange, &filter, false))
+    if (!query_filter (exchange, &filter, NULL))
         return;
     started (exchange,
              link_tally (exchange->link, call_of (exchange, count_came), &filter.filter, &error),

@@ -43,6 +43,18 @@ bool known_parameters (exchange_t *exchange, const char *const *names, size_t co
     return true;
 }
 
+bool flag_parameter (exchange_t *exchange, bool *out, const char *name)
+{
+    const char *text = http_target_parameter (&exchange->target, name);
+    if (text == NULL)
+        return true;
+    *out = strcmp (text, "yes") == 0 || strcmp (text, "1") == 0 || strcmp (text, "true") == 0;
+    if (*out || strcmp (text, "no") == 0 || strcmp (text, "0") == 0 || strcmp (text, "false") == 0)
+        return true;
+    answer_invalid (exchange, name, "%s is yes or no", name);
+    return false;
+}
+
 /* Filters. */
 
 static bool add_text (exchange_t *exchange, const char **list, size_t *count,
@@ -99,7 +111,7 @@ static bool put_time (exchange_t *exchange, uint64_t *out, const http_parameter_
 }
 
 static bool put_parameter (exchange_t *exchange, query_filter_t *self,
-                           const http_parameter_t *parameter, bool paged)
+                           const http_parameter_t *parameter, const char *const *others)
 {
     tmq_filter_t *filter = &self->filter;
     const char *name = parameter->name;
@@ -115,15 +127,16 @@ static bool put_parameter (exchange_t *exchange, query_filter_t *self,
         return put_time (exchange, &filter->created_since, parameter);
     if (strcmp (name, "created_until") == 0)
         return put_time (exchange, &filter->created_until, parameter);
-    if (paged && (strcmp (name, "limit") == 0 || strcmp (name, "cursor") == 0))
-        return true;
     if (strcmp (name, "namespace") == 0)
         return true; /* read at the door */
+    for (; others != NULL && *others != NULL; others++)
+        if (strcmp (name, *others) == 0)
+            return true;
     answer_invalid (exchange, name, "there is no parameter '%.64s'", name);
     return false;
 }
 
-bool query_filter (exchange_t *exchange, query_filter_t *out, bool paged)
+bool query_filter (exchange_t *exchange, query_filter_t *out, const char *const *others)
 {
     const http_target_t *target = &exchange->target;
     memset (out, 0, sizeof *out);
@@ -132,7 +145,7 @@ bool query_filter (exchange_t *exchange, query_filter_t *out, bool paged)
     out->filter.statuses = out->statuses;
     out->filter.labels = out->labels;
     for (size_t i = 0; i < target->parameters_count; i++)
-        if (!put_parameter (exchange, out, &target->parameters[i], paged))
+        if (!put_parameter (exchange, out, &target->parameters[i], others))
             return false;
     if (policy_own_only (exchange->principal->roles, exchange->route->access))
         out->labels[out->filter.labels_count++] =

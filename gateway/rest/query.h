@@ -26,8 +26,10 @@ typedef struct query_filter {
     char texts[QUERY_LABELS_MAX][QUERY_LABEL_SIZE];
 } query_filter_t;
 
-/* paged: limit and cursor are looked at elsewhere. Who sees their own tasks only has a condition
- * more. */
-bool query_filter (exchange_t *exchange, query_filter_t *out, bool paged);
+/* Other parameters, NULL-terminated, are looked at elsewhere (NULL: there are none). Who sees their
+ * own tasks only has a condition more. */
+bool query_filter (exchange_t *exchange, query_filter_t *out, const char *const *others);
+/* *out stays as it is when there is no parameter of that name. */
+bool flag_parameter (exchange_t *exchange, bool *out, const char *name);
 
 #endif

@@ -12,6 +12,7 @@
 #include "auth/session.h"
 #include "auth/tokens.h"
 #include "base/settings.h"
+#include "events/stream.h"
 #include "http/exchange.h"
 #include "link/link.h"
 #include "net/connection.h"
@@ -51,6 +52,7 @@ typedef struct service {
     size_t links_count;
     scraped_t scraped[SERVICE_LINKS_MAX]; /* of the link in the same place */
     const connections_numbers_t *connections;
+    streams_t streams; /* of events */
     service_numbers_t numbers;
 } service_t;
 

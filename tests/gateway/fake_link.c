@@ -106,6 +106,47 @@ FAKE (inbox, const tmq_inbox_query_t *in)
 FAKE (workers, uint64_t before, uint32_t limit, bool all)
 #pragma GCC diagnostic pop
 
+flow_t *flow_new (link_t *link, const tmq_subscription_options_t *options, flow_taker_t taker,
+                  tmq_error_t *error)
+{
+    (void) link;
+    (void) options;
+    (void) taker;
+    error->code = TMQ_NO_MEMORY;
+    return NULL;
+}
+
+void flow_free (flow_t **self)
+{
+    *self = NULL;
+}
+
+void flow_give (flow_t *self, flow_taker_t taker)
+{
+    (void) self;
+    (void) taker;
+}
+
+int flow_next (tmq_event_t **out, flow_t *self, tmq_error_t *error)
+{
+    (void) self;
+    *out = NULL;
+    error->code = TMQ_TIMEOUT;
+    return TMQ_TIMEOUT;
+}
+
+void flow_again (flow_t *self)
+{
+    (void) self;
+}
+
+bool flow_cursor (char out[48], flow_t *self)
+{
+    (void) self;
+    out[0] = '\0';
+    return false;
+}
+
 int link_stats (link_t *self, link_call_t call, tmq_error_t *error)
 {
     (void) self;
