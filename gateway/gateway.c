@@ -15,6 +15,7 @@
 #include "auth/policy.h"
 #include "key_file.h"
 #include "net/server.h"
+#include "pulse.h"
 #include "rest/door.h"
 
 enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
@@ -29,6 +30,7 @@ typedef struct gateway {
     watch_t *interrupt;
     watch_t *hang_up;
     watch_t *drain;
+    pulse_t *pulse;
     bool told; /* where it listens: the file is ours */
 } gateway_t;
 
@@ -228,11 +230,15 @@ static bool begin (gateway_t *self)
     if (self->server == NULL)
         return fail ("GATEWAY-START", "memory is exhausted", "");
     self->service.connections = server_numbers (self->server);
-    return begin_listening (self);
+    if (!begin_listening (self))
+        return false;
+    self->pulse = pulse_new (self->loop, &self->service);
+    return self->pulse != NULL || fail ("GATEWAY-START", "memory is exhausted", "");
 }
 
 static void end (gateway_t *self)
 {
+    pulse_free (&self->pulse);
     server_free (&self->server);
     watch_free (&self->term);
     watch_free (&self->interrupt);

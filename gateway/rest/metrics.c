@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "exposition.h"
 #include "rest/handlers.h"
@@ -140,7 +142,7 @@ void metrics_write_own (bytes_t *out, const service_t *service)
     put_number (out, "gateway_connections", "gauge", "connections that are open",
                 connections->connections);
     put_number (out, "gateway_streams", "gauge", "streams that are open", connections->streams);
-    put_number (out, "gateway_connections_total", "counter", "connections accepted",
+    put_number (out, "gateway_accepted_total", "counter", "connections accepted",
                 connections->accepted);
     put_number (out, "gateway_connections_refused_total", "counter",
                 "connections for which there was no room", connections->refused);
@@ -163,15 +165,69 @@ static scraped_t *scraped_of (service_t *service, const link_t *link)
     return NULL;
 }
 
+/* OpenMetrics names a family of counters without the ending of its samples, calls unknown what is
+ * untyped, and has a last line. */
+void metrics_open (bytes_t *out, const char *text)
+{
+    static const char total[] = "_total", untyped[] = " untyped";
+    while (*text != '\0') {
+        const size_t length = strcspn (text, "\n");
+        const bool is_head = strncmp (text, "# HELP ", 7) == 0 || strncmp (text, "# TYPE ", 7) == 0;
+        const size_t name = is_head ? 7 + strcspn (text + 7, " ") : 0;
+        const bool cut = name > sizeof total && memcmp (text + name - 6, total, 6) == 0;
+        const size_t end = sizeof untyped - 1;
+        const bool renamed = is_head && text[2] == 'T' && length > end &&
+                             memcmp (text + length - end, untyped, end) == 0;
+        bytes_append (out, text, cut ? name - 6 : name);
+        bytes_append (out, text + name, length - name - (renamed ? end : 0));
+        bytes_append_text (out, renamed ? " unknown\n" : "\n");
+        text += length + (text[length] == '\n');
+    }
+    bytes_append_text (out, "# EOF\n");
+}
+
+static bool wants_open (const exchange_t *exchange)
+{
+    const char *accept = http_request_field (exchange->request, "accept");
+    return accept != NULL && strstr (accept, "application/openmetrics-text") != NULL;
+}
+
+/* The process itself, by the names that all programs give it. */
+static void put_process (bytes_t *out)
+{
+    struct rusage usage;
+    unsigned long long pages = 0;
+    FILE *file = fopen ("/proc/self/statm", "re");
+    if (file == NULL || fscanf (file, "%*u %llu", &pages) != 1)
+        pages = 0;
+    if (file != NULL)
+        fclose (file);
+    getrusage (RUSAGE_SELF, &usage);
+    put (out, "# HELP process_cpu_seconds_total time that the gateway computed\n"
+              "# TYPE process_cpu_seconds_total counter\n");
+    put (out, "process_cpu_seconds_total %lld.%06lld\n",
+         (long long) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+             (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000000,
+         (long long) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) % 1000000);
+    put (out, "# HELP process_resident_memory_bytes memory of the gateway\n"
+              "# TYPE process_resident_memory_bytes gauge\n");
+    put (out, "process_resident_memory_bytes %llu\n",
+         pages * (unsigned long long) sysconf (_SC_PAGESIZE));
+}
+
 static void answer_scrape (exchange_t *exchange)
 {
     service_t *service = service_of (exchange);
     exposition_space_t spaces[TOKEN_NAMESPACES_MAX];
     size_t count = 0;
+    const bool open = wants_open (exchange);
     char broker[65] = "";
     response_t response;
     response_init (&response, 200);
-    response_field (&response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    response_field (&response, "Vary", "Accept");
+    response_field (&response, "Content-Type",
+                    open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                         : "text/plain; version=0.0.4; charset=utf-8");
     for (size_t i = 0; i < exchange->principal->namespaces_count; i++) {
         const link_t *link = service_link (service, exchange->principal->namespaces[i]);
         const scraped_t *scraped = link != NULL ? scraped_of (service, link) : NULL;
@@ -188,6 +244,14 @@ static void answer_scrape (exchange_t *exchange)
         exposition_broker (&response.body, spaces[0].stats, broker);
     exposition_queues (&response.body, spaces, count);
     metrics_write_own (&response.body, service);
+    put_process (&response.body);
+    if (open) {
+        bytes_t text = response.body;
+        response.body = (bytes_t) BYTES_INIT;
+        if (bytes_text (&text) != NULL)
+            metrics_open (&response.body, (const char *) text.data);
+        bytes_free (&text);
+    }
     answer (exchange, &response);
 }
 

@@ -13,4 +13,7 @@ uint64_t metrics_bucket_us (size_t bucket);
 /* Those of the gateway itself. */
 void metrics_write_own (bytes_t *out, const service_t *service);
 
+/* The text of Prometheus, with a NUL behind it, as OpenMetrics 1.0. */
+void metrics_open (bytes_t *out, const char *text);
+
 #endif

@@ -30,7 +30,8 @@ done
 for file in "include/taskmq.h" "include/taskmq_admin.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0" \
     "$libdir/libtaskmq.so" "$libdir/libtaskmq.a" "$libdir/pkgconfig/taskmq.pc" "bin/taskctl" \
     "share/bash-completion/completions/taskctl" "share/zsh/site-functions/_taskctl" \
-    "share/fish/vendor_completions.d/taskctl.fish" "bin/taskmqd" "bin/taskmq-gateway" "lib/sysusers.d/taskmqd.conf"; do
+    "share/fish/vendor_completions.d/taskctl.fish" "bin/taskmqd" "bin/taskmq-gateway" "lib/sysusers.d/taskmqd.conf" \
+    "lib/systemd/system/taskmq-gateway.service" "lib/sysusers.d/taskmq-gateway.conf"; do
     [ -e "$root$prefix/$file" ] || fail "not installed: $file"
 done
 
@@ -44,13 +45,19 @@ grep -q "^ExecStart=$scratch/elsewhere/bin/taskmqd " "$unit" || fail "it lies el
 sed -n 's/^RestartPreventExitStatus=//p' "$unit" | tr ' ' '\n' | while read -r code; do
     grep -qE "^    X \($code, " "$here/../../broker/exits.h" || fail "no exit code: $code"
 done
+other="$scratch/elsewhere/lib/systemd/system/taskmq-gateway.service"
+cmake --install "$build" --component gateway --prefix "$scratch/elsewhere" >"$scratch/log" ||
+    { cat "$scratch/log"; exit 1; }
+grep -q "^ExecStart=$scratch/elsewhere/bin/taskmq-gateway " "$other" || fail "it lies elsewhere: $other"
 if command -v systemd-analyze >/dev/null; then
-    systemd-analyze --man=no verify "$unit" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
-    [ ! -s "$scratch/log" ] || { cat "$scratch/log"; fail "systemd is not content with the unit"; }
+    systemd-analyze --man=no verify "$unit" "$other" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+    [ ! -s "$scratch/log" ] || { cat "$scratch/log"; fail "systemd is not content with a unit"; }
     # How much it may do: 10 is everything. An old systemd can only say it of units that run.
     if systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then
-        systemd-analyze --no-pager security --offline=true --threshold=20 "$unit" \
-            >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "the unit may do too much"; }
+        for each in "$unit" "$other"; do
+            systemd-analyze --no-pager security --offline=true --threshold=20 "$each" \
+                >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "it may do too much: $each"; }
+        done
     fi
 fi
 

@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Word to the service manager. */
-#ifndef TASKMQ_BROKER_NOTIFY_H
-#define TASKMQ_BROKER_NOTIFY_H
+#ifndef TASKMQ_PROTO_NOTIFY_H
+#define TASKMQ_PROTO_NOTIFY_H
 
 /* Sends a state ("READY=1") to the socket that $NOTIFY_SOCKET names (sd_notify(3)); does nothing
  * without one, and nothing that fails here matters. */
