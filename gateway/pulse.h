@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What the service manager is told (sd_notify(3)): that the gateway is ready when every namespace has
- * had a way to the broker, and from then on that its loop turns, where it wants to know. */
+/* What the service manager is told (sd_notify(3)): that the gateway is ready when every namespace
+ * has had a way to the broker, and that its loop turns, where it wants to know. */
 #ifndef TASKMQ_GATEWAY_PULSE_H
 #define TASKMQ_GATEWAY_PULSE_H
 
