@@ -314,6 +314,7 @@ static const option_spec_t export_options[] = {
     CREATED_OPTIONS,
     AGENT_OPTION,
     TOUCHED_OPTION ("with-file"),
+    SEARCH_OPTION,
     FIELDS_OPTION,
     END_OF_OPTIONS};
 

@@ -96,7 +96,7 @@ static const char *find_elsewhere (const args_t *args, const char *name)
         const char *name;
         const char *hint;
     } others[] = {
-        {NULL, "search", "--search is of list and count only"},
+        {NULL, "search", "--search is of list, count and export only"},
         {"retry", "from-turn", "taskctl resume ID --from-turn N goes back to a turn"},
     };
     for (size_t i = 0; args->command && i < sizeof others / sizeof *others; i++) {

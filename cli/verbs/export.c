@@ -23,6 +23,7 @@
 #include "screen/csv.h"
 #include "screen/fields.h"
 #include "screen/foreign.h"
+#include "screen/found.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/page.h"
@@ -31,6 +32,7 @@
 #include "verbs/filter.h"
 #include "verbs/form.h"
 #include "verbs/record.h"
+#include "verbs/search.h"
 #include "verbs/verbs.h"
 
 typedef struct exporting {
@@ -265,39 +267,81 @@ static int export_listed (exporting_t *self, const tmq_task_list_t *page)
     return code;
 }
 
-static int export_matching (exporting_t *self)
+/* A page of what matches, of a search with what it says of its index. */
+typedef struct matching {
+    tmq_list_query_t query;
+    tmq_search_t search;         /* its text NULL: a list */
+    const tmq_task_list_t *page; /* of one of these: */
+    tmq_task_list_t *listed;
+    tmq_found_list_t *found;
+} matching_t;
+
+static void drop_page (matching_t *matching)
+{
+    tmq_found_list_free (matching->found);
+    tmq_task_list_free (matching->listed);
+    matching->found = NULL;
+    matching->listed = NULL;
+}
+
+static int count_matching (exporting_t *self, const matching_t *matching)
 {
     app_t *app = self->app;
-    task_filter_t filter;
-    tmq_task_list_t *page = NULL;
     tmq_error_t error = {0};
-    int code = filter_from_args (&filter, app, true);
+    patience_t patience = {0};
+    if (matching->search.text)
+        return search_count (app, &matching->search.filter, &self->total);
+    do
+        error.code =
+            tmq_count (&self->total, app->client, &matching->query.filter, app->timeout_ms, &error);
+    while (patience_waits (&patience, &error, app->timeout_ms));
+    return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, NULL);
+}
+
+/* The page at the cursor, in place of the one before. */
+static int read_page (const exporting_t *self, matching_t *matching)
+{
+    app_t *app = self->app;
+    tmq_task_list_t *page = NULL;
+    tmq_found_list_t *found = NULL;
+    tmq_error_t error = {0};
+    patience_t patience = {0};
+    do
+        error.code =
+            matching->search.text
+                ? tmq_search (&found, app->client, &matching->search, app->timeout_ms, &error)
+                : tmq_list (&page, app->client, &matching->query, app->timeout_ms, &error);
+    while (patience_waits (&patience, &error, app->timeout_ms));
+    drop_page (matching); /* the cursor was in it */
+    matching->found = found;
+    matching->listed = page;
+    matching->page = found ? found->tasks : page;
+    return error.code == TMQ_OK    ? EXIT_OK
+           : matching->search.text ? search_failed (app, &error)
+                                   : library_error (app, &error, NULL);
+}
+
+static int export_matching (exporting_t *self)
+{
+    task_filter_t filter;
+    matching_t matching = {.query = {.limit = TMQ_LIST_LIMIT_MAX}};
+    int code = filter_from_args (&filter, self->app, true);
     if (code)
         return code;
-    tmq_list_query_t query = {.filter = filter.filter, .limit = TMQ_LIST_LIMIT_MAX};
-    patience_t counting = {0};
-    do
-        error.code = tmq_count (&self->total, app->client, &filter.filter, app->timeout_ms, &error);
-    while (patience_waits (&counting, &error, app->timeout_ms));
-    while (!code) {
-        tmq_task_list_t *next = NULL;
-        patience_t listing = {0};
-        if (error.code == TMQ_OK)
-            do
-                error.code = tmq_list (&next, app->client, &query, app->timeout_ms, &error);
-            while (patience_waits (&listing, &error, app->timeout_ms));
-        tmq_task_list_free (page);
-        page = next;
-        if (error.code != TMQ_OK) {
-            code = library_error (app, &error, NULL);
+    tmq_search_init (&matching.search);
+    matching.search.text = args_text (&self->app->args, OPT_SEARCH);
+    matching.search.limit = TMQ_LIST_LIMIT_MAX;
+    matching.search.filter = matching.query.filter = filter.filter;
+    code = count_matching (self, &matching);
+    for (bool more = true; !code && more;) {
+        code = read_page (self, &matching);
+        if (code)
             break;
-        }
-        code = export_listed (self, page);
-        query.cursor = page->next;
-        if (!*page->next)
-            break;
+        code = export_listed (self, matching.page);
+        more = *matching.page->next;
+        matching.query.cursor = matching.search.cursor = matching.page->next;
     }
-    tmq_task_list_free (page);
+    drop_page (&matching);
     return code;
 }
 

@@ -74,7 +74,7 @@ bool filter_is_given (const app_t *app)
 {
     static const option_id_t conditions[] = {OPT_QUEUE,   OPT_STATUS, OPT_SESSION, OPT_LABEL,
                                              OPT_SINCE,   OPT_UNTIL,  OPT_PARENT,  OPT_AGENT,
-                                             OPT_TOUCHED, OPT_OWNER};
+                                             OPT_TOUCHED, OPT_OWNER,  OPT_SEARCH};
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
         if (args_has (&app->args, conditions[i]))
             return true;

@@ -196,7 +196,8 @@ static void write_closed (json_writer_t *writer, uint32_t closed)
     json_write_array_end (writer);
 }
 
-static void add_queue (items_t *items, const tmq_queue_t *queue)
+/* ended: how many of its tasks that have ended are kept; NULL: it was not asked. */
+static void add_queue (items_t *items, const tmq_queue_t *queue, const uint64_t *ended)
 {
     const struct {
         const char *key;
@@ -222,6 +223,10 @@ static void add_queue (items_t *items, const tmq_queue_t *queue)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         json_write_key (writer, numbers[i].key);
         json_write_uint (writer, numbers[i].value);
+    }
+    if (ended) {
+        json_write_key (writer, "ended");
+        json_write_uint (writer, *ended);
     }
     write_closed (writer, queue->closed);
     write_paused (writer, queue);
@@ -304,7 +309,7 @@ static int queue_list (app_t *app)
             if (out.table)
                 add_row (out.table, &report->queues[i], wide);
             else if (out.json)
-                add_queue (&out.items, &report->queues[i]);
+                add_queue (&out.items, &report->queues[i], NULL);
             else
                 puts (report->queues[i].queue);
         }
@@ -319,7 +324,19 @@ static int queue_list (app_t *app)
 
 enum { VALUE_COLUMN = 16 };
 
-static void put_card (const app_t *app, const tmq_queue_t *queue)
+/* Its ended tasks that are kept. False: who asks may not know. */
+static bool count_ended (uint64_t *out, const app_t *app, const char *queue)
+{
+    static const tmq_status_t ended[] = {TMQ_STATUS_COMPLETED, TMQ_STATUS_FAILED,
+                                         TMQ_STATUS_CANCELLED};
+    const tmq_filter_t filter = {.queues = &queue,
+                                 .queues_count = 1,
+                                 .statuses = ended,
+                                 .statuses_count = sizeof ended / sizeof *ended};
+    return tmq_count (out, app->client, &filter, app->timeout_ms, NULL) == TMQ_OK;
+}
+
+static void put_card (const app_t *app, const tmq_queue_t *queue, const uint64_t *ended)
 {
     char text[512];
     char unit[UNITS_TEXT_SIZE];
@@ -341,6 +358,8 @@ static void put_card (const app_t *app, const tmq_queue_t *queue)
             queue->input_required);
     printf ("workers         %" PRIu64 ", who hold %" PRIu64 " tasks\n", queue->workers,
             queue->running);
+    if (ended)
+        printf ("ended           %" PRIu64 " that are kept\n", *ended);
     if (queue->needs_sets)
         printf ("required labels %" PRIu32 " sets, at most %d\n", queue->needs_sets,
                 TMQ_NEEDS_SETS_MAX);
@@ -353,14 +372,18 @@ static void put_card (const app_t *app, const tmq_queue_t *queue)
 static int put_report (const app_t *app, tmq_queue_report_t *report)
 {
     items_t items;
+    uint64_t count = 0;
+    const uint64_t *ended =
+        app->format != FORMAT_ID && count_ended (&count, app, report->queues[0].queue) ? &count
+                                                                                       : NULL;
     if (app_wants_json (app)) {
         items_begin (&items, app, true);
-        add_queue (&items, &report->queues[0]);
+        add_queue (&items, &report->queues[0], ended);
         items_end (&items, NULL);
     } else if (app->format == FORMAT_ID) {
         puts (report->queues[0].queue);
     } else {
-        put_card (app, &report->queues[0]);
+        put_card (app, &report->queues[0], ended);
     }
     tmq_queue_report_free (report);
     return EXIT_OK;
@@ -390,14 +413,8 @@ static bool has_retention (const tmq_queue_settings_t *values)
 /* Nothing waits and nobody works. */
 static void note_ended (const app_t *app, const char *queue)
 {
-    static const tmq_status_t ended[] = {TMQ_STATUS_COMPLETED, TMQ_STATUS_FAILED,
-                                         TMQ_STATUS_CANCELLED};
-    const tmq_filter_t filter = {.queues = &queue,
-                                 .queues_count = 1,
-                                 .statuses = ended,
-                                 .statuses_count = sizeof ended / sizeof *ended};
     uint64_t count = 0;
-    if (tmq_count (&count, app->client, &filter, app->timeout_ms, NULL) == TMQ_OK && count > 0)
+    if (count_ended (&count, app, queue) && count > 0)
         note (app,
               "%" PRIu64 " ended task%s here, and nothing else; taskctl cleanup --dry-run shows "
               "what retention lets go",
@@ -517,9 +534,9 @@ static int read_size (const app_t *app, uint64_t *out, const setting_t *setting)
     char why[UNITS_ERROR_SIZE];
     if (!size_parse (out, text, why))
         return usage_error (app, NULL, "--%s: %s", setting->name, why);
-    if (*out < 1 || *out > (uint64_t) TMQ_QUEUE_BYTES_MAX)
-        return usage_error (app, NULL, "--%s '%.40s': must be from 1B to 1024T", setting->name,
-                            text);
+    if (*out > (uint64_t) TMQ_QUEUE_BYTES_MAX)
+        return usage_error (app, NULL, "--%s '%.40s': must be from 1B to 1024T, or 0: no limit",
+                            setting->name, text);
     return 0;
 }
 

@@ -22,6 +22,13 @@ static const char HOW[] =
     "disk full, \"disk full\", begin*, disk NOT full, disk OR tape: at most 16 "
     "words and phrases, 4 of them with a *, and 1,024 bytes";
 
+int search_failed (app_t *app, tmq_error_t *error)
+{
+    if (strncmp (error->text, "search", strlen ("search")) == 0 && !*error->hint)
+        snprintf (error->hint, sizeof error->hint, "%s", HOW);
+    return library_error (app, error, NULL);
+}
+
 /* Pages until the wanted number is shown or nothing follows. */
 static int search_pages (app_t *app, items_t *items, tmq_search_t *search, uint64_t wanted)
 {
@@ -34,9 +41,7 @@ static int search_pages (app_t *app, items_t *items, tmq_search_t *search, uint6
         search->limit = left < TMQ_LIST_LIMIT_MAX ? (uint32_t) left : TMQ_LIST_LIMIT_MAX;
         error.code = tmq_search (&page, app->client, search, app->timeout_ms, &error);
         if (error.code != TMQ_OK) {
-            if (strncmp (error.text, "search", strlen ("search")) == 0 && !*error.hint)
-                snprintf (error.hint, sizeof error.hint, "%s", HOW);
-            code = library_error (app, &error, NULL);
+            code = search_failed (app, &error);
             break;
         }
         show_page (items, page);
@@ -84,7 +89,7 @@ int search_count (app_t *app, const tmq_filter_t *filter, uint64_t *out)
     search.count = true;
     error.code = tmq_search (&found, app->client, &search, app->timeout_ms, &error);
     if (error.code != TMQ_OK)
-        return library_error (app, &error, NULL);
+        return search_failed (app, &error);
     *out = found->count;
     found_note (app, found);
     tmq_found_list_free (found);

@@ -13,4 +13,7 @@ int search_list (app_t *app, const tmq_list_query_t *query, uint64_t wanted);
 /* count with --search: how many there are. 0, or an exit code. */
 int search_count (app_t *app, const tmq_filter_t *filter, uint64_t *out);
 
+/* Tells what is wrong with a search, and how one is written. The exit code. */
+int search_failed (app_t *app, tmq_error_t *error);
+
 #endif

@@ -35,6 +35,12 @@ err_has 'keep_failed is less than max_age'
 run 2 taskctl cleanup --limit 3
 err_has 'of a --dry-run only'
 
+run 0 taskctl queue set letters --max-ended-bytes 1M
+run 0 taskctl queue set letters --max-ended-bytes 0 --max-bytes 0
+run 0 taskctl -o json queue show letters
+out_has '"ended":[1-9].*"max_bytes":null,.*"max_ended_bytes":null'
+run 2 taskctl queue set letters --max-ended-bytes 1048577G
+err_has 'from 1B to 1024T, or 0: no limit'
 run 0 taskctl queue set letters --max-count 2 --max-ended-bytes 1G --keep-failed 30d
 err_has 'for those with a ttl of 0 \(--ttl 0\)$'
 run 0 taskctl -o wide queue list

@@ -156,8 +156,8 @@ for field in payload result attempts turns; do
     run 2 taskctl -o jsonl list --fields $field
     err_has '"hint":"taskctl export --format jsonl has it, and get of some tasks"'
 done
-run 2 taskctl export --search word
-err_has '^hint: --search is of list and count only$'
+run 2 taskctl watch --search word
+err_has '^hint: --search is of list, count and export only$'
 
 # A text that a program for tables would carry out.
 submit sums --label sum=-2+3 --label name=a-b

@@ -54,6 +54,20 @@ out '{"count":2}'
 run 2 taskctl count --search ''
 run 2 taskctl count --search 'NOT disk'
 
+# What is found is exported, with the other conditions.
+run 0 taskctl export --search 'dis*'
+out_lines 2
+run 0 taskctl export --format csv --search 'disk NOT fine' --queue scan --status queued
+out_lines 2
+out_has "^$second,"
+run 0 taskctl export --search absent
+out_lines 0
+err_has '^no tasks$'
+run 2 taskctl export --search 'NOT disk'
+err_has '^hint: disk full, '
+run 2 taskctl export --search disk "$first"
+err_has 'ids or conditions, not both'
+
 # On a pipe an excerpt is plain, one line; the newest comes first.
 run 0 taskctl list --search 'connection reset'
 out_has "^$first  queued  scan  "
