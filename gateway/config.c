@@ -42,7 +42,7 @@ static const struct {
              {"origin", offsetof (config_t, origins), "whose pages may use it"}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
-static const char *const others[] = {"behind_proxy", "log_level", "log_format"};
+static const char *const others[] = {"behind_proxy", "log_level", "log_format", "tools"};
 
 static bool refuse (char error[CONFIG_ERROR_SIZE], const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
@@ -77,8 +77,8 @@ bool config_init (config_t *out, const char *data, char error[CONFIG_ERROR_SIZE]
     const bool fits =
         snprintf (out->data, sizeof out->data, "%s", data) < PATH_MAX &&
         below (out->file, data, "gateway.conf") && below (out->tokens, data, "gateway.tokens") &&
-        below (out->token, data, "gateway.token") && below (out->key, data, "gateway.key") &&
-        below (out->endpoint, data, "gateway.endpoint");
+        below (out->tools, data, "tools.json") && below (out->token, data, "gateway.token") &&
+        below (out->key, data, "gateway.key") && below (out->endpoint, data, "gateway.endpoint");
     free (found);
     return fits || refuse (error, "the path of the directory is too long");
 }
@@ -135,6 +135,12 @@ static bool set_other (config_t *self, const char *key, const char *text,
         self->behind_proxy = strcmp (text, "yes") == 0;
         return self->behind_proxy || strcmp (text, "no") == 0 ||
                refuse (error, "behind_proxy is yes or no");
+    }
+    if (strcmp (key, "tools") == 0) {
+        self->tools_told = true;
+        return (text[0] != '\0' && (size_t) snprintf (self->tools, sizeof self->tools, "%s", text) <
+                                       sizeof self->tools) ||
+               refuse (error, "tools is the path of a file");
     }
     if (strcmp (key, "log_level") == 0)
         return log_level_parse (&self->log_level, text) ||
@@ -225,6 +231,7 @@ void config_print (const config_t *self, FILE *out)
         print_names (out, lists[i].key,
                      (const names_t *) (const void *) ((const char *) self + lists[i].offset),
                      lists[i].text);
+    fprintf (out, "tools = %s  # the tools of MCP\n", self->tools);
     fprintf (out, "behind_proxy = %s  # a proxy with TLS stands before it\n",
              self->behind_proxy ? "yes" : "no");
     fprintf (out, "log_level = %s  # the least that is logged\n", levels[self->log_level]);

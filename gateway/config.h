@@ -24,6 +24,8 @@ typedef struct config {
     char token[PATH_MAX];    /* gateway.token, with the first one */
     char key[PATH_MAX];      /* gateway.key: seals what is handed out */
     char endpoint[PATH_MAX]; /* gateway.endpoint: where it listens */
+    char tools[PATH_MAX];    /* tools.json, or what --tools or the key names */
+    bool tools_told;         /* … which then has to be there */
     settings_t settings;
     names_t listen;
     names_t endpoints; /* of the broker; none: those of data, or the library looks for them */

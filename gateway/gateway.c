@@ -14,6 +14,7 @@
 
 #include "auth/policy.h"
 #include "key_file.h"
+#include "mcp/mcp.h"
 #include "net/server.h"
 #include "pulse.h"
 #include "rest/door.h"
@@ -26,6 +27,7 @@ typedef struct gateway {
     service_t service;
     exchange_handler_t handler;
     server_t *server;
+    mcp_t *mcp; /* NULL: there are no tools */
     watch_t *term;
     watch_t *interrupt;
     watch_t *hang_up;
@@ -128,6 +130,33 @@ static bool add_links (gateway_t *self)
     return good;
 }
 
+/* Tools. */
+
+/* A file that is not there is no mistake, unless it was named; then nothing changes. */
+static bool read_tools (gateway_t *self)
+{
+    char error[TOOLS_ERROR_SIZE];
+    const config_t *config = self->config;
+    if (!config->tools_told && self->mcp == NULL && access (config->tools, F_OK) != 0)
+        return true;
+    tools_t *tools = tools_read (config->tools, error);
+    if (tools == NULL)
+        return fail ("GATEWAY-TOOLS",
+                     self->mcp != NULL ? "the tools could not be read; those before stay"
+                                       : "the tools could not be read",
+                     error);
+    const size_t count = tools->count;
+    if (self->mcp != NULL)
+        mcp_change (self->mcp, tools);
+    else
+        self->mcp = mcp_new (&self->service, tools);
+    if (self->mcp == NULL)
+        return fail ("GATEWAY-TOOLS", "memory is exhausted", "");
+    log_write (LOG_LEVEL_INFO, "GATEWAY-TOOLS", "the tools were read",
+               LOG_FIELDS (LOG_NUMBER ("tools", count)));
+    return true;
+}
+
 /* Signals. */
 
 static void reload (void *context)
@@ -135,6 +164,7 @@ static void reload (void *context)
     gateway_t *self = context;
     service_t *service = &self->service;
     char error[TOKENS_ERROR_SIZE];
+    read_tools (self);
     tokens_t *fresh = service->anybody == NULL ? malloc (sizeof *fresh) : NULL;
     if (fresh == NULL || !tokens_read (fresh, self->config->tokens, error)) {
         if (fresh != NULL)
@@ -224,7 +254,8 @@ static bool begin (gateway_t *self)
     self->loop = loop_new ();
     if (self->loop == NULL)
         return fail ("GATEWAY-START", "there is no event loop", strerror (errno));
-    if (!begin_tokens (self) || !begin_seal (self) || !add_links (self) || !begin_watches (self))
+    if (!begin_tokens (self) || !begin_seal (self) || !read_tools (self) || !add_links (self) ||
+        !begin_watches (self))
         return false;
     self->server = server_new (self->loop, &self->service.settings, &self->handler);
     if (self->server == NULL)
@@ -248,6 +279,7 @@ static void end (gateway_t *self)
         tmq_stats_free (self->service.scraped[i].stats);
         link_free (&self->service.links[i]);
     }
+    mcp_free (&self->mcp);
     tokens_clear (&self->service.tokens);
     seal_wipe (&self->service.seal);
     loop_free (&self->loop);

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "auth/session.h"
 #include "gateway.h"
+#include "mcp/tools.h"
 #include "net/server.h"
 #include "rest/routes.h"
 #include "timestamp.h"
@@ -34,7 +36,9 @@ static const char USAGE[] =
     "      --data DIR          the directory of its files, and of the broker; the nearest .taskmq\n"
     "      --endpoint URI      where the broker is; may be repeated\n"
     "      --listen ADDRESS    127.0.0.1:7433, [::1]:7433 or unix:PATH; may be repeated\n"
-    "      --check             read the configuration and the tokens, print every key, and leave\n"
+    "      --tools FILE        the tools of MCP, not tools.json in the directory\n"
+    "      --check             read the configuration, tokens and tools, print every key, and "
+    "leave\n"
     "      --routes            print what can be asked for, and by whom\n"
     "      --insecure-no-auth  ask for no tokens; whoever reaches it may do everything\n"
     "      --help              this\n"
@@ -52,6 +56,7 @@ typedef struct arguments {
     action_t action;
     const char *config;
     const char *data;
+    const char *tools;
     const char *roles;
     const char *namespaces;
     const char *expires;
@@ -71,6 +76,7 @@ enum {
     OPTION_VERSION,
     OPTION_ROLES,
     OPTION_NAMESPACES,
+    OPTION_TOOLS,
     OPTION_EXPIRES
 };
 
@@ -85,6 +91,7 @@ static const struct option options[] = {{"config", required_argument, NULL, 'c'}
                                         {"version", no_argument, NULL, OPTION_VERSION},
                                         {"roles", required_argument, NULL, OPTION_ROLES},
                                         {"namespaces", required_argument, NULL, OPTION_NAMESPACES},
+                                        {"tools", required_argument, NULL, OPTION_TOOLS},
                                         {"expires", required_argument, NULL, OPTION_EXPIRES},
                                         {NULL, 0, NULL, 0}};
 
@@ -118,6 +125,7 @@ static bool parse (arguments_t *out, int argc, char **argv)
         case OPTION_VERSION: out->action = ACTION_VERSION; break;
         case OPTION_ROLES: out->roles = optarg; break;
         case OPTION_NAMESPACES: out->namespaces = optarg; break;
+        case OPTION_TOOLS: out->tools = optarg; break;
         case OPTION_EXPIRES: out->expires = optarg; break;
         default: good = false;
         }
@@ -264,6 +272,8 @@ static bool configure (config_t *out, const arguments_t *arguments, char error[C
         out->listen = arguments->listen;
     if (arguments->endpoints.count > 0)
         out->endpoints = arguments->endpoints;
+    if (arguments->tools != NULL && !config_set (out, "tools", arguments->tools, error))
+        return false;
     out->no_auth = arguments->no_auth;
     return config_judge (out, error);
 }
@@ -276,6 +286,16 @@ static int check (const config_t *config)
         return say (error);
     printf ("# %zu tokens\n", tokens.count);
     tokens_clear (&tokens);
+    if (config->tools_told || access (config->tools, F_OK) == 0) {
+        char why[TOOLS_ERROR_SIZE];
+        tools_t *tools = tools_read (config->tools, why);
+        if (tools == NULL) {
+            say (why);
+            return EXIT_USAGE;
+        }
+        printf ("# %zu tools\n", tools->count);
+        tools_release (tools);
+    }
     config_print (config, stdout);
     return EXIT_SUCCESS;
 }

@@ -485,9 +485,9 @@ int link_why (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *e
 }
 
 int link_answer (link_t *self, link_call_t call, const tmq_id_t *id, const tmq_answer_t *in,
-                 tmq_error_t *error)
+                 size_t count, tmq_error_t *error)
 {
-    START (1, tmq_answer_start, id, in, 1);
+    START (1, tmq_answer_start, id, in, count);
 }
 
 int link_inbox (link_t *self, link_call_t call, const tmq_inbox_query_t *in, tmq_error_t *error)

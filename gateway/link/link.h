@@ -75,7 +75,7 @@ int link_adopt (link_t *self, link_call_t call, const tmq_id_t *id, uint32_t att
                 tmq_error_t *error);
 int link_why (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
 int link_answer (link_t *self, link_call_t call, const tmq_id_t *id, const tmq_answer_t *in,
-                 tmq_error_t *error);
+                 size_t count, tmq_error_t *error);
 int link_inbox (link_t *self, link_call_t call, const tmq_inbox_query_t *in, tmq_error_t *error);
 int link_workers (link_t *self, link_call_t call, uint64_t before, uint32_t limit, bool all,
                   tmq_error_t *error);

@@ -186,7 +186,7 @@ static int start_answer (exchange_t *exchange, tmq_error_t *error)
                        .answer_bytes = text != NULL ? json_string_length (text) : value.length,
                        .is_text = text != NULL};
     const int code = link_answer (exchange->link, call_of (exchange, answered),
-                                  &subject_of (exchange)->id, &in, error);
+                                  &subject_of (exchange)->id, &in, 1, error);
     json_decref (object);
     return code;
 }

@@ -43,6 +43,7 @@ void session_leave (exchange_t *exchange);
 void page_root (exchange_t *exchange);
 void page_show (exchange_t *exchange);
 void page_file (exchange_t *exchange);
+void mcp_serve (exchange_t *exchange);
 
 void metrics_show (exchange_t *exchange);
 void openapi_show (exchange_t *exchange);

@@ -163,6 +163,17 @@ void worker_list (exchange_t *exchange)
 
 /* Health. */
 
+void mcp_serve (exchange_t *exchange)
+{
+    const service_mcp_t *mcp = &service_of (exchange)->mcp;
+    if (mcp->run != NULL)
+        mcp->run (mcp->context, exchange);
+    else
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_NOT_FOUND,
+                                               .detail = "no tools are offered: there is no "
+                                                         "tools.json"});
+}
+
 void health_show (exchange_t *exchange)
 {
     response_t response;

@@ -39,6 +39,12 @@ typedef struct scraped {
     int64_t at_ms;
 } scraped_t;
 
+/* Who serves /mcp. run NULL: nobody, because there are no tools. */
+typedef struct service_mcp {
+    void *context;
+    void (*run) (void *context, exchange_t *exchange);
+} service_mcp_t;
+
 typedef struct service {
     settings_t settings;
     names_t hosts;   /* that are ours, beside loopback */
@@ -53,6 +59,7 @@ typedef struct service {
     scraped_t scraped[SERVICE_LINKS_MAX]; /* of the link in the same place */
     const connections_numbers_t *connections;
     streams_t streams; /* of events */
+    service_mcp_t mcp;
     service_numbers_t numbers;
 } service_t;
 

@@ -324,17 +324,23 @@ static bool is_traceparent (const char *text)
     return true;
 }
 
+const char *trace_text (char out[TMQ_TRACE_BYTES_MAX + 1], const char *parent, const char *state)
+{
+    if (parent == NULL || !is_traceparent (parent))
+        return NULL;
+    const int length =
+        snprintf (out, TMQ_TRACE_BYTES_MAX + 1, "%s%s%s", parent,
+                  state != NULL && *state != '\0' ? " " : "", state != NULL ? state : "");
+    bool good = length > 0 && length <= TMQ_TRACE_BYTES_MAX;
+    for (const char *at = out; good && *at != '\0'; at++)
+        good = *at >= ' ' && *at < 0x7f;
+    if (!good)
+        snprintf (out, TMQ_TRACE_BYTES_MAX + 1, "%s", parent);
+    return out;
+}
+
 void spec_trace (spec_t *self, const http_request_t *request)
 {
-    const char *parent = http_request_field (request, "traceparent");
-    const char *state = http_request_field (request, "tracestate");
-    if (parent == NULL || !is_traceparent (parent))
-        return;
-    const int length =
-        snprintf (self->trace, sizeof self->trace, "%s%s%s", parent,
-                  state != NULL && *state != '\0' ? " " : "", state != NULL ? state : "");
-    bool good = length > 0 && (size_t) length < sizeof self->trace;
-    for (const char *at = self->trace; good && *at != '\0'; at++)
-        good = *at >= ' ' && *at < 0x7f;
-    self->submit.trace = good ? self->trace : parent;
+    self->submit.trace = trace_text (self->trace, http_request_field (request, "traceparent"),
+                                     http_request_field (request, "tracestate"));
 }

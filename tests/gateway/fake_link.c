@@ -101,7 +101,7 @@ FAKE (resume, const tmq_id_t *id)
 FAKE (purge, const tmq_id_t *id)
 FAKE (adopt, const tmq_id_t *id, uint32_t attempt)
 FAKE (why, const tmq_id_t *id)
-FAKE (answer, const tmq_id_t *id, const tmq_answer_t *in)
+FAKE (answer, const tmq_id_t *id, const tmq_answer_t *in, size_t count)
 FAKE (inbox, const tmq_inbox_query_t *in)
 FAKE (workers, uint64_t before, uint32_t limit, bool all)
 #pragma GCC diagnostic pop

@@ -1,0 +1,311 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "mcp/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/sse.h"
+#include "timestamp.h"
+
+static void clear_call (void *state)
+{
+    call_t *self = state;
+    link_t *link = self->exchange->link;
+    if (self->next != NULL)
+        self->next->before = self->before;
+    *(self->before != NULL ? &self->before->next : &self->mcp->calls) = self->next;
+    bytes_free (&self->session_text);
+    link_forget (link, &self->wait_ticket);
+    link_forget (link, &self->pause_ticket);
+    flow_free (&self->news);
+    tools_release (self->tools);
+    json_decref (self->message);
+    json_decref (self->sent);
+    tmq_task_free (self->record);
+    free (self->id_owned);
+    free (self->answers);
+    bytes_free (&self->owed);
+    self->dead = true;
+    if (!self->held)
+        free (self);
+}
+
+void call_hold (call_t *self)
+{
+    self->held = true;
+}
+
+bool call_let_go (call_t *self)
+{
+    self->held = false;
+    if (!self->dead)
+        return true;
+    free (self);
+    return false;
+}
+
+call_t *call_begin (exchange_t *exchange, mcp_t *mcp)
+{
+    call_t *self = keep_state (exchange, sizeof *self, clear_call);
+    if (self == NULL)
+        return NULL;
+    self->exchange = exchange;
+    self->mcp = mcp;
+    self->tools = tools_retain (mcp->tools);
+    self->text = (slice_t){(const char *) exchange->body.data, exchange->body.length};
+    self->level = 8;
+    self->next = mcp->calls;
+    if (mcp->calls != NULL)
+        mcp->calls->before = self;
+    mcp->calls = self;
+    return self;
+}
+
+/* Messages. */
+
+static void begin_message (const call_t *self, bytes_t *out)
+{
+    bytes_append_text (out, "{\"jsonrpc\":\"2.0\"");
+    if (self->id.length > 0) {
+        bytes_append_text (out, ",\"id\":");
+        bytes_append (out, self->id.text, self->id.length);
+    }
+    bytes_append_byte (out, ',');
+}
+
+/* An id by which a stream of 2025 is found again: the task, and which request it answers. */
+static const char *stream_id (const call_t *self, bytes_t *out)
+{
+    bytes_t plain = BYTES_INIT;
+    char task[37];
+    tmq_id_format (&self->task, task);
+    bytes_append_text (&plain, self->exchange->principal->name);
+    bytes_append_byte (&plain, ' ');
+    bytes_append_text (&plain, task);
+    bytes_append_byte (&plain, self->related ? 'r' : 'c');
+    bytes_append (&plain, self->id.text, self->id.length);
+    const bool good = self->era == ERA_2025 && self->is_followed && !plain.failed &&
+                      seal_close (&self->mcp->service->seal, out, SEAL_MCP_STREAM, plain.data,
+                                  plain.length, clock_ms (CLOCK_REALTIME) + MCP_SESSION_MS);
+    bytes_free (&plain);
+    return good ? bytes_text (out) : NULL;
+}
+
+static void frame (const call_t *self, bytes_t *out, const bytes_t *message)
+{
+    bytes_t id = BYTES_INIT;
+    const sse_event_t event = {.id = stream_id (self, &id),
+                               .data = (const char *) message->data,
+                               .data_bytes = message->length};
+    sse_write (out, &event);
+    bytes_free (&id);
+}
+
+/* What the client could not take before. */
+static void pay (exchange_t *exchange)
+{
+    call_t *self = exchange->state;
+    if (self->owed.length > 0 && !exchange->write (exchange, self->owed.data, self->owed.length))
+        return;
+    bytes_clear (&self->owed);
+    if (self->ends)
+        exchange->finish (exchange);
+}
+
+bool call_stream (call_t *self)
+{
+    exchange_t *exchange = self->exchange;
+    response_t response;
+    bytes_t id = BYTES_INIT;
+    if (self->streams)
+        return true;
+    response_init (&response, 200);
+    const sse_event_t first = {.id = stream_id (self, &id), .data = ""};
+    if (first.id != NULL)
+        sse_write (&response.body, &first);
+    sse_write_retry (&response.body, 1000);
+    bytes_free (&id);
+    exchange->ping = SSE_PING;
+    exchange->on_room = pay;
+    self->streams = answer_stream (exchange, &response);
+    return self->streams;
+}
+
+void call_send (call_t *self, const bytes_t *message)
+{
+    exchange_t *exchange = self->exchange;
+    bytes_t out = BYTES_INIT;
+    frame (self, &out, message);
+    if (self->owed.length > 0 || !exchange->write (exchange, out.data, out.length))
+        bytes_append (&self->owed, out.data, out.length);
+    bytes_free (&out);
+}
+
+void call_notify (call_t *self, const char *method, const bytes_t *params)
+{
+    bytes_t out = BYTES_INIT;
+    json_writer_t writer = {&out, false};
+    /* Best effort: a client that does not read is not told more and more. */
+    if (self->owed.length > 0)
+        return;
+    json_write_object_begin (&writer);
+    json_write_key (&writer, "jsonrpc");
+    json_write_text (&writer, "2.0");
+    json_write_key (&writer, "method");
+    json_write_text (&writer, method);
+    json_write_key (&writer, "params");
+    json_write_raw (&writer, params->data, params->length);
+    json_write_object_end (&writer);
+    if (call_stream (self))
+        call_send (self, &out);
+    bytes_free (&out);
+}
+
+void call_answer (call_t *self, int status, bytes_t *outcome)
+{
+    exchange_t *exchange = self->exchange;
+    bytes_t message = BYTES_INIT;
+    response_t response;
+    begin_message (self, &message);
+    bytes_append (&message, outcome->data, outcome->length);
+    bytes_append_byte (&message, '}');
+    bytes_free (outcome);
+    if (self->streams) {
+        call_send (self, &message);
+        bytes_free (&message);
+        self->ends = true;
+        if (self->owed.length == 0)
+            exchange->finish (exchange);
+        return;
+    }
+    response_init (&response, status);
+    response_field (&response, "Content-Type", "application/json");
+    if (self->session_text.length > 0)
+        response_field (&response, "Mcp-Session-Id", bytes_text (&self->session_text));
+    bytes_append (&response.body, message.data, message.length);
+    bytes_free (&message);
+    answer (exchange, &response);
+}
+
+void call_error (call_t *self, int status, int code, const char *message, const char *data)
+{
+    bytes_t out = BYTES_INIT;
+    json_writer_t writer = {&out, false};
+    json_write_key (&writer, "error");
+    json_write_object_begin (&writer);
+    json_write_key (&writer, "code");
+    json_write_int (&writer, code);
+    json_write_key (&writer, "message");
+    json_write_string (&writer, message, strlen (message));
+    if (data != NULL) {
+        json_write_key (&writer, "data");
+        json_write_raw (&writer, data, strlen (data));
+    }
+    json_write_object_end (&writer);
+    call_answer (self, status, &out);
+}
+
+void call_code (call_t *self, int code, const tmq_error_t *error)
+{
+    char data[160];
+    const bool gone = code == TMQ_NOT_FOUND || code == TMQ_EXPIRED || code == TMQ_PURGED;
+    if (gone) {
+        call_error (self, 200, RPC_PARAMS, "Task not found", NULL);
+        return;
+    }
+    snprintf (data, sizeof data, "{\"code\":\"%s\",\"retriable\":%s,\"retryAfterMs\":%u}",
+              tmq_code_name (code), tmq_code_retriable (code) ? "true" : "false",
+              error != NULL ? error->retry_after_ms : 0);
+    call_error (self, 200, RENDER_CODES - code,
+                error != NULL && error->text[0] != '\0' ? error->text : tmq_code_text (code), data);
+}
+
+void call_empty (call_t *self, int status)
+{
+    response_t response;
+    response_init (&response, status);
+    answer (self->exchange, &response);
+}
+
+json_writer_t call_result (const call_t *self, bytes_t *out, const char *type)
+{
+    json_writer_t writer = {out, false};
+    json_write_key (&writer, "result");
+    json_write_object_begin (&writer);
+    if (self->era == ERA_2026) {
+        json_write_key (&writer, "resultType");
+        json_write_text (&writer, type != NULL ? type : "complete");
+        render_server (&writer);
+    }
+    return writer;
+}
+
+void call_finish (call_t *self, json_writer_t *writer)
+{
+    json_write_object_end (writer);
+    call_answer (self, 200, writer->out);
+}
+
+void call_done (call_t *self)
+{
+    bytes_t out = BYTES_INIT;
+    json_writer_t writer = call_result (self, &out, NULL);
+    call_finish (self, &writer);
+}
+
+/* Params. */
+
+bool call_owns (const call_t *self, const tmq_task_t *task)
+{
+    if (strcmp (task->method, "tools/call") != 0)
+        return false;
+    for (size_t i = 0; i < task->labels_count; i++)
+        if (strcmp (task->labels[i].key, PRINCIPAL_LABEL) == 0)
+            return strcmp (task->labels[i].value, self->exchange->principal->name) == 0;
+    return false;
+}
+
+bool call_task_id (call_t *self)
+{
+    const char *text = call_text (self, "taskId");
+    if (text != NULL && tmq_id_parse (&self->task, text) == TMQ_OK)
+        return true;
+    call_error (self, 200, RPC_PARAMS, "Task not found", NULL);
+    return false;
+}
+
+const char *call_text (const call_t *self, const char *name)
+{
+    const json_t *value = json_object_get (self->params, name);
+    const char *text = json_string_value (value);
+    return text != NULL && strlen (text) == json_string_length (value) ? text : NULL;
+}
+
+slice_t call_raw (const call_t *self, const char *name, char **owned)
+{
+    const json_t *value = json_object_get (self->params, name);
+    const slice_t params = input_member (self->text, "params");
+    slice_t raw = {"", 0};
+    *owned = NULL;
+    if (value != NULL && params.length > 0)
+        raw = input_member (params, name);
+    if (value != NULL && raw.length == 0) { /* its name was written with escapes */
+        *owned = json_dumps (value, JSON_COMPACT | JSON_ENCODE_ANY);
+        raw = (slice_t){*owned, *owned != NULL ? strlen (*owned) : 0};
+    }
+    return raw;
+}
+
+const json_t *call_meta (const call_t *self, const char *name)
+{
+    char key[96];
+    const json_t *meta = json_object_get (self->params, "_meta");
+    if (name == NULL)
+        return meta;
+    snprintf (key, sizeof key, META_PREFIX "%s", name);
+    return json_object_get (meta, key);
+}

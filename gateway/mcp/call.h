@@ -1,0 +1,123 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One request of JSON-RPC, from its arrival to its answer. */
+#ifndef TASKMQ_GATEWAY_MCP_CALL_H
+#define TASKMQ_GATEWAY_MCP_CALL_H
+
+#include "mcp/mcp.h"
+#include "mcp/render.h"
+#include "rest/answer.h"
+#include "rest/input.h"
+
+/* Errors of JSON-RPC and of MCP. */
+enum {
+    RPC_PARSE = -32700,
+    RPC_REQUEST = -32600,
+    RPC_METHOD = -32601,
+    RPC_PARAMS = -32602,
+    RPC_INTERNAL = -32603,
+    RPC_NO_SESSION = -32001,
+    RPC_HEADER = -32020,
+    RPC_CAPABILITY = -32021,
+    RPC_VERSION = -32022
+};
+
+enum { CALL_QUESTIONS_MAX = 64 };
+
+struct flow;
+
+typedef struct call {
+    mcp_t *mcp;
+    exchange_t *exchange;
+    tools_t *tools; /* as they were when it came */
+    json_t *message;
+    slice_t text;   /* of the message */
+    slice_t id;     /* as it was written; length 0: none */
+    char *id_owned; /* that it stands in, if it is not in the text */
+    const char *method;
+    json_t *params; /* an object, or NULL */
+    era_t era;
+    mcp_session_t session; /* of 2025 */
+    unsigned capabilities;
+    int level; /* of log messages that are wanted; 8: none */
+
+    /* A tool's task. */
+    tool_t *tool;
+    const char *tool_name; /* as the logger of its messages */
+    char digest[33];       /* of its arguments */
+    const json_t *progress_token;
+    tmq_id_t task;
+    bool is_followed;     /* it is followed until it ends */
+    bool as_task;         /* a handle is given if it does not end soon */
+    bool related;         /* the answer names the task */
+    bool leaves_task;     /* it goes on when the client leaves */
+    uint32_t wait_max_ms; /* how long it is followed */
+    bool streams;         /* events are sent */
+    uint64_t wait_ticket;
+    uint64_t pause_ticket;
+    struct flow *news;
+    double progress; /* that was told last */
+    bool progressed;
+    char *answers; /* inputResponses: JSON text */
+    json_t *sent;  /* keys of questions that were sent */
+    bool asks;     /* its questions are being looked at */
+    bool asked;    /* … and have become more meanwhile */
+    void (*then) (struct call *self, const tmq_task_t *task);        /* what the record is for */
+    void (*then_result) (struct call *self, const tmq_task_t *task); /* … with its bytes */
+    tmq_completion_t *came; /* while `then` runs: what brought the record */
+    tmq_task_t *record;     /* that was kept from it */
+    void (*then_questions) (struct call *self, const tmq_inbox_t *inbox);
+    bytes_t owed;         /* what the client had no room for */
+    bool ends;            /* after that */
+    bool held;            /* somebody is in the middle of something with it … */
+    bool dead;            /* … and meanwhile it has ended: nothing of it may be used */
+    bytes_t session_text; /* of a session that begins with the answer */
+    struct call *next;    /* of those that are under way */
+    struct call *before;
+} call_t;
+
+/* NULL: answered. */
+call_t *call_begin (exchange_t *exchange, mcp_t *mcp);
+
+/* Keeps the memory of a call that may end meanwhile; not twice at a time. False: it did, and it is
+ * gone now. */
+void call_hold (call_t *self);
+bool call_let_go (call_t *self);
+
+/* Answers. Each ends the call, or, of a stream, sends its last message. */
+
+/* outcome: members behind "id", as "result":{…}; taken. */
+void call_answer (call_t *self, int status, bytes_t *outcome);
+/* data: JSON text, or NULL. */
+void call_error (call_t *self, int status, int code, const char *message, const char *data);
+/* What the library told. */
+void call_code (call_t *self, int code, const tmq_error_t *error);
+/* 202, or another status, without a body. */
+void call_empty (call_t *self, int status);
+/* "result":{ and what each result has. type: of 2026, or NULL for "complete". */
+json_writer_t call_result (const call_t *self, bytes_t *out, const char *type);
+/* Ends the object, and answers. */
+void call_finish (call_t *self, json_writer_t *writer);
+/* … with nothing more in it. */
+void call_done (call_t *self);
+
+/* A message before the answer: method and params, an object's text; begins the stream. */
+void call_notify (call_t *self, const char *method, const bytes_t *params);
+void call_send (call_t *self, const bytes_t *message);
+/* Begins the stream, if it has not begun. */
+bool call_stream (call_t *self);
+
+/* The principal's task of a tool, whatever its status; false: answered. */
+bool call_owns (const call_t *self, const tmq_task_t *task);
+/* params.taskId; false: answered. */
+bool call_task_id (call_t *self);
+/* A member of params, as text; NULL: there is none. */
+const char *call_text (const call_t *self, const char *name);
+/* The raw text of a member of params; *owned is to be freed. Length 0: there is none. */
+slice_t call_raw (const call_t *self, const char *name, char **owned);
+/* "_meta" of params, or NULL; and a member of it with the reserved prefix. */
+const json_t *call_meta (const call_t *self, const char *name);
+
+#endif
