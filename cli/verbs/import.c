@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/memory.h"
+#include "base/spool.h"
 #include "link/connect.h"
 #include "screen/items.h"
 #include "screen/output.h"
@@ -213,10 +214,11 @@ static int first_reading (importing_t *self)
     if (fstat (fileno (self->file), &found) == 0 && S_ISREG (found.st_mode) &&
         ftello (self->file) == 0)
         return judge_all (self, NULL);
-    copy = tmpfile ();
+    const int fd = spool_make ();
+    copy = fd < 0 ? NULL : fdopen (fd, "w+");
     if (!copy)
-        return code_error (self->app, TMQ_INTERNAL, NULL, "cannot make a file: %s",
-                           strerror (errno));
+        return code_error (self->app, TMQ_SYSTEM, "TMPDIR names the place",
+                           "cannot make a file: %s", strerror (errno));
     const int code = judge_all (self, copy);
     fclose (self->file);
     self->file = copy;

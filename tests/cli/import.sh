@@ -88,6 +88,17 @@ err '6 here already, passed over'
 taskctl export | taskctl -o json import - >out || fail 'a pipe is not read'
 json imported 0
 json existing 6
+# It is kept in a file until all of it was judged. Where that does not take it, nothing is imported.
+absent="$PWD/absent"
+taskctl export | TMPDIR=$absent taskctl import - >out 2>err && fail 'TMPDIR is not where it is kept'
+err_has '^taskctl: cannot make a file: No such file or directory'
+err_has '^hint: TMPDIR names the place$'
+taskctl export >small.jsonl
+# shellcheck disable=SC2016 # for the inner shell
+full='trap "" XFSZ; ulimit -f 0; taskctl import - 2>&1; echo "code $?"'
+sed -n 1p small.jsonl | sh -c "$full" | cat >out
+out_has '^taskctl: cannot keep what comes in: File too large'
+out_has '^code 10$'
 sed -e 's/"content":"said"/"content":"sad"/' all.jsonl >turned.jsonl
 run 9 taskctl import turned.jsonl
 err_has "another turns; nothing of it was changed"

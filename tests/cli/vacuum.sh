@@ -46,6 +46,19 @@ sort out >have
 comm -23 want have >missing
 [ ! -s missing ] || fail "$(wc -l <missing) tasks that were acknowledged are missing"
 
+# One that a stop of the broker cuts off goes on behind the start, and tells no tables of no size.
+fill_and_empty
+spawn other taskctl vacuum
+stop_broker
+start_broker
+ended other 0
+grep -q 'given back; the tables have [1-9]' other.out || fail "it tells $(cat other.out)"
+eventually emptied
+run 0 taskctl -o id list --queue keep --all
+sort out >have
+comm -23 want have >missing
+[ ! -s missing ] || fail 'a vacuum over a restart lost tasks'
+
 stop_broker
 broker_options='--store memory'
 start_broker
