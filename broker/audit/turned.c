@@ -128,7 +128,7 @@ static bool remove_file (const char *directory, uint32_t number)
 size_t turned_remove (turned_t *self, const char *directory, int64_t wall_ms)
 {
     size_t removed = 0;
-    while (removed < TURNED_REMOVED_AT_ONCE && removed < self->count) {
+    while (removed < TURNED_REMOVED_AT_ONCE && removed + 1 < self->count) {
         uint32_t number = self->numbers[removed];
         int64_t time;
         bool many = self->count - removed > TURNED_FILES_MAX;

@@ -33,7 +33,8 @@ bool turned_time (const char *directory, uint32_t number, int64_t *wall_ms);
 uint32_t turned_next (const turned_t *self);
 /* Removes the oldest ones whose last line came before wall_ms, or that are more than
  * TURNED_FILES_MAX, but a few at a time only: a clock that leaps must not take the whole record.
- * The number of files removed. */
+ * The newest stays: the head that the store kept may stand there, and nowhere else when the broker
+ * rested for longer than files are kept. The number of files removed. */
 enum { TURNED_FILES_MAX = 1000, TURNED_REMOVED_AT_ONCE = 2 };
 size_t turned_remove (turned_t *self, const char *directory, int64_t wall_ms);
 

@@ -291,14 +291,23 @@ static void take_redacted_body (import_line_t *self, const void **out, size_t *b
     *bytes = piece.length;
 }
 
+/* What is larger than a frame is a file in the broker, and in no line. */
+static bool fits_import (import_line_t *self, const char *key, uint64_t bytes)
+{
+    return bytes <= TMQ_FRAME_BYTES_MAX ||
+           wrong (self, "%s: its %" PRIu64 " bytes are not in an export, only bodies of at most %d",
+                  key, bytes, TMQ_FRAME_BYTES_MAX);
+}
+
 static bool take_bodies (import_line_t *self)
 {
     tmq_import_t *task = &self->task;
     uint64_t payload = 0;
     uint64_t result = 0;
     piece_t piece;
-    if (!take_number (self, &payload, self->object, "payload_bytes", TMQ_FRAME_BYTES_MAX) ||
-        !take_number (self, &result, self->object, "result_bytes", TMQ_FRAME_BYTES_MAX) ||
+    if (!take_number (self, &payload, self->object, "payload_bytes", TMQ_BLOB_BYTES_MAX) ||
+        !take_number (self, &result, self->object, "result_bytes", TMQ_BLOB_BYTES_MAX) ||
+        !fits_import (self, "payload", payload) || !fits_import (self, "result", result) ||
         !take_text (self, &task->result_type, self->object, "result_type") ||
         !take_bool (self, &self->redacted, self->object, "redacted"))
         return false;

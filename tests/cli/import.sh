@@ -142,6 +142,11 @@ sed -n 1p all.jsonl | sed 's/"labels":{[^}]*}/"labels":{"album":"su\\u0000mmer"}
 run 2 taskctl import nul.jsonl
 err_has "^taskctl: line 1: labels: a NUL in 'album'$"
 
+# A body that is larger than a frame stands in no export.
+sed -n 1p all.jsonl | sed 's/"payload_bytes":[0-9]*/"payload_bytes":400000/' >blob.jsonl
+run 2 taskctl import blob.jsonl
+err_has '^taskctl: line 1: payload: its 400000 bytes are not in an export, only bodies of at most 262144$'
+
 # What was redacted comes as what is left of it.
 empty_broker left
 grep -e "$told" -e "$waiting" all.jsonl | sed -e 's/of two lines/[redacted:lines]/' -e 's/\(\\"month\\": \)11.50/\1\\"[redacted:n]\\"/' \

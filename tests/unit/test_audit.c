@@ -7,6 +7,7 @@
 #include "support/cmocka_all.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -606,6 +607,27 @@ static void a_head_that_was_known_is_found (void **state)
     audit_free (&audit);
 }
 
+/* What was written before the rest is too old then, but the head that was kept stands there. */
+static void a_long_rest_is_no_loss (void **state)
+{
+    (void) state;
+    struct timespec then[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "before");
+    chain_head_t head = head_of (audit);
+    deed (audit, "stop");
+    audit_free (&audit);
+    assert_int_equal (utimensat (AT_FDCWD, path, then, 0), 0);
+    atomic_fetch_add (&wall, INT64_C (400) * 86400000);
+    audit = open_audit (1 << 20);
+    deed (audit, "behind"); /* a new day turns the file */
+    audit_stats_t stats;
+    audit_stats (audit, &stats);
+    assert_int_equal (stats.files, 1);
+    assert_true (audit_expect (audit, &head));
+    audit_free (&audit);
+}
+
 static void a_record_that_was_removed_as_a_whole_is_missed (void **state)
 {
     (void) state;
@@ -663,6 +685,7 @@ int main (void)
         TEST (taken_away),
         TEST (none_kept),
         TEST (a_head_that_was_known_is_found),
+        TEST (a_long_rest_is_no_loss),
         TEST (a_record_that_was_removed_as_a_whole_is_missed),
         TEST (a_quota_is_told_once_a_minute_and_principal),
     };
