@@ -21,6 +21,8 @@
 
 enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
+enum { CHECKS_MS = 1000 };
+
 typedef struct gateway {
     config_t *config;
     loop_t *loop;
@@ -32,6 +34,7 @@ typedef struct gateway {
     watch_t *interrupt;
     watch_t *hang_up;
     watch_t *drain;
+    watch_t *checks; /* of the tokens of what is under way */
     pulse_t *pulse;
     bool told; /* where it listens: the file is ours */
 } gateway_t;
@@ -159,6 +162,14 @@ static bool read_tools (gateway_t *self)
 
 /* Signals. */
 
+/* What is under way for long is not to outlive its token. */
+static void check_tokens (void *context)
+{
+    gateway_t *self = context;
+    server_each (self->server, door_check, &self->service);
+    watch_after (self->checks, CHECKS_MS);
+}
+
 static void reload (void *context)
 {
     gateway_t *self = context;
@@ -177,6 +188,7 @@ static void reload (void *context)
     service->tokens = *fresh;
     free (fresh);
     add_links (self);
+    check_tokens (self);
     log_write (LOG_LEVEL_INFO, "GATEWAY-RELOADED", "the tokens were read again",
                LOG_FIELDS (LOG_NUMBER ("tokens", service->tokens.count)));
 }
@@ -201,8 +213,9 @@ static bool begin_watches (gateway_t *self)
     self->interrupt = loop_signal (self->loop, SIGINT, drain, self);
     self->hang_up = loop_signal (self->loop, SIGHUP, reload, self);
     self->drain = loop_timer (self->loop, stop, self);
+    self->checks = loop_timer (self->loop, check_tokens, self);
     return (self->term != NULL && self->interrupt != NULL && self->hang_up != NULL &&
-            self->drain != NULL) ||
+            self->drain != NULL && self->checks != NULL) ||
            fail ("GATEWAY-START", "signals cannot be watched", strerror (errno));
 }
 
@@ -263,6 +276,7 @@ static bool begin (gateway_t *self)
     self->service.connections = server_numbers (self->server);
     if (!begin_listening (self))
         return false;
+    watch_after (self->checks, CHECKS_MS);
     self->pulse = pulse_new (self->loop, &self->service);
     return self->pulse != NULL || fail ("GATEWAY-START", "memory is exhausted", "");
 }
@@ -275,6 +289,7 @@ static void end (gateway_t *self)
     watch_free (&self->interrupt);
     watch_free (&self->hang_up);
     watch_free (&self->drain);
+    watch_free (&self->checks);
     for (size_t i = 0; i < self->service.links_count; i++) {
         tmq_stats_free (self->service.scraped[i].stats);
         link_free (&self->service.links[i]);

@@ -291,3 +291,19 @@ principal_t *tokens_find_hash (const tokens_t *self, const uint8_t hash[TOKEN_HA
             found = self->list[i];
     return found != NULL && (found->expires_ms == 0 || found->expires_ms > now_ms) ? found : NULL;
 }
+
+bool tokens_stand_by (const tokens_t *self, const principal_t *principal, int64_t now_ms)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        const principal_t *at = self->list[i];
+        if (strcmp (at->name, principal->name) != 0)
+            continue;
+        bool good = at->roles == principal->roles &&
+                    memcmp (at->hash, principal->hash, sizeof at->hash) == 0 &&
+                    (at->expires_ms == 0 || at->expires_ms > now_ms);
+        for (size_t j = 0; good && j < principal->namespaces_count; j++)
+            good = principal_has (at, principal->namespaces[j]);
+        return good;
+    }
+    return false;
+}

@@ -63,6 +63,8 @@ bool tokens_add (tokens_t *self, char token[TOKEN_SIZE], const char *name, const
 bool tokens_remove (tokens_t *self, const char *name);
 /* NULL: there is none of that name. */
 const principal_t *tokens_name (const tokens_t *self, const char *name);
+/* True if a token of the table still gives what that one gave. */
+bool tokens_stand_by (const tokens_t *self, const principal_t *principal, int64_t now_ms);
 /* Whose token that is; NULL: nobody's, or its time is over. */
 principal_t *tokens_find_hash (const tokens_t *self, const uint8_t hash[TOKEN_HASH_BYTES],
                                int64_t now_ms);

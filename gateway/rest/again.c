@@ -69,10 +69,8 @@ static bool changed_well (exchange_t *exchange, const tmq_completion_t *completi
 /* The answer tells little: the record is shown as it is then. */
 static void changed (void *context, tmq_completion_t *completion)
 {
-    if (!changed_well (context, completion))
-        return;
-    subject_of (context)->start = subject_show;
-    subject_act (context);
+    if (changed_well (context, completion))
+        subject_show_done (context);
 }
 
 static int start_retry (exchange_t *exchange, tmq_error_t *error)
@@ -169,8 +167,7 @@ static void answered (void *context, tmq_completion_t *completion)
         answer_code (exchange, error.code, &error, id);
         return;
     }
-    subject_of (exchange)->start = subject_show;
-    subject_act (exchange);
+    subject_show_done (exchange);
 }
 
 /* The body is looked at once more, when it is known that it may be. */

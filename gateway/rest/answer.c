@@ -118,6 +118,20 @@ json_writer_t answer_json (response_t *response)
     return (json_writer_t){&response->body, false};
 }
 
+void answer_object (exchange_t *exchange, const tmq_completion_t *completion,
+                    void (*write) (json_writer_t *writer, const tmq_completion_t *completion))
+{
+    response_t response;
+    if (!came_well (exchange, completion, NULL))
+        return;
+    json_writer_t writer = answer_json (&response);
+    json_write_object_begin (&writer);
+    write (&writer, completion);
+    json_write_object_end (&writer);
+    json_write_newline (&writer);
+    answer (exchange, &response);
+}
+
 link_call_t call_of (exchange_t *exchange, link_fn *fn)
 {
     return (link_call_t){fn, exchange, &exchange->ticket};

@@ -31,6 +31,11 @@ void answer_code (exchange_t *exchange, int code, const tmq_error_t *error, cons
 /* Begins a response of JSON, status 200, into whose body the writer writes. */
 json_writer_t answer_json (response_t *response);
 
+/* Answers with an object whose members the function writes; or, when the completion is not good,
+ * with what it tells. */
+void answer_object (exchange_t *exchange, const tmq_completion_t *completion,
+                    void (*write) (json_writer_t *writer, const tmq_completion_t *completion));
+
 /* The call that belongs to this exchange: it is forgotten when the exchange ends. */
 link_call_t call_of (exchange_t *exchange, link_fn *fn);
 /* Answers with the problem unless code is TMQ_OK. */

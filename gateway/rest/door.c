@@ -263,6 +263,21 @@ static void handle_whole (void *context, exchange_t *exchange)
     exchange->route->run (exchange);
 }
 
+void door_check (void *context, exchange_t *exchange)
+{
+    const service_t *service = context;
+    const principal_t *principal = exchange->principal;
+    if (principal == NULL || principal == service->anybody ||
+        tokens_stand_by (&service->tokens, principal, clock_ms (CLOCK_REALTIME)))
+        return;
+    if (exchange->stream_status != 0)
+        exchange->finish (exchange);
+    else
+        answer_problem (exchange,
+                        &(problem_t){.kind = PROBLEM_NOT_AUTHENTICATED,
+                                     .detail = "the token was changed, or its time is over"});
+}
+
 static void log_end (const exchange_t *exchange, int status)
 {
     const log_level_t level = status >= 500 && status != 503 ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG;

@@ -11,5 +11,8 @@
 
 /* service must stay where it is. */
 exchange_handler_t door_handler (service_t *service);
+/* Ends an exchange whose token was removed, has other rights now, or is over. context: the
+ * service. */
+void door_check (void *context, exchange_t *exchange);
 
 #endif

@@ -97,19 +97,15 @@ void task_list (exchange_t *exchange)
 
 /* Counts. */
 
+static void write_count (json_writer_t *writer, const tmq_completion_t *completion)
+{
+    json_write_key (writer, "count");
+    json_write_uint (writer, completion->count);
+}
+
 static void count_came (void *context, tmq_completion_t *completion)
 {
-    exchange_t *exchange = context;
-    response_t response;
-    if (!came_well (exchange, completion, NULL))
-        return;
-    json_writer_t writer = answer_json (&response);
-    json_write_object_begin (&writer);
-    json_write_key (&writer, "count");
-    json_write_uint (&writer, completion->count);
-    json_write_object_end (&writer);
-    json_write_newline (&writer);
-    answer (exchange, &response);
+    answer_object (context, completion, write_count);
 }
 
 void task_count (exchange_t *exchange)
@@ -259,6 +255,7 @@ static void start_wait (exchange_t *exchange)
     for (size_t i = 0; i < waiting->count; i++)
         if (!waiting->tasks[i].known)
             ids[count++] = waiting->tasks[i].id;
+    exchange->on_stop = answer_waiting;
     if (count == 0 || (waiting->any && count < waiting->count))
         answer_waiting (exchange);
     else

@@ -45,18 +45,14 @@ static void write_queues (json_writer_t *writer, const char *key, const tmq_stat
     json_write_array_end (writer);
 }
 
+static void write_all_queues (json_writer_t *writer, const tmq_completion_t *completion)
+{
+    write_queues (writer, "items", completion->stats);
+}
+
 static void queues_came (void *context, tmq_completion_t *completion)
 {
-    exchange_t *exchange = context;
-    response_t response;
-    if (!came_well (exchange, completion, NULL))
-        return;
-    json_writer_t writer = answer_json (&response);
-    json_write_object_begin (&writer);
-    write_queues (&writer, "items", completion->stats);
-    json_write_object_end (&writer);
-    json_write_newline (&writer);
-    answer (exchange, &response);
+    answer_object (context, completion, write_all_queues);
 }
 
 static void queue_came (void *context, tmq_completion_t *completion)
@@ -78,24 +74,20 @@ static void queue_came (void *context, tmq_completion_t *completion)
                                            .detail = "the queue has neither tasks nor workers"});
 }
 
+static void write_stats (json_writer_t *writer, const tmq_completion_t *completion)
+{
+    const tmq_stats_t *stats = completion->stats;
+    json_write_key (writer, "counters");
+    json_write_object_begin (writer);
+    for (size_t i = 0; i < stats->counters_count; i++)
+        write_number (writer, stats->counters[i].name, stats->counters[i].value);
+    json_write_object_end (writer);
+    write_queues (writer, "queues", stats);
+}
+
 static void stats_came (void *context, tmq_completion_t *completion)
 {
-    exchange_t *exchange = context;
-    response_t response;
-    if (!came_well (exchange, completion, NULL))
-        return;
-    const tmq_stats_t *stats = completion->stats;
-    json_writer_t writer = answer_json (&response);
-    json_write_object_begin (&writer);
-    json_write_key (&writer, "counters");
-    json_write_object_begin (&writer);
-    for (size_t i = 0; i < stats->counters_count; i++)
-        write_number (&writer, stats->counters[i].name, stats->counters[i].value);
-    json_write_object_end (&writer);
-    write_queues (&writer, "queues", stats);
-    json_write_object_end (&writer);
-    json_write_newline (&writer);
-    answer (exchange, &response);
+    answer_object (context, completion, write_stats);
 }
 
 static void ask_stats (exchange_t *exchange, link_fn *fn)

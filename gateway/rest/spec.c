@@ -229,6 +229,10 @@ static bool put_member (spec_t *self, slice_t object, const char *key, const jso
         return put_meta (self, value, input_member (object, "meta"));
     if (is_queue && self->submit.queue != NULL)
         return wrong (self, key, "the queue stands in the path");
+    if (strcmp (key, "idempotency_key") == 0) {
+        self->key = json_string_value (value);
+        return self->key != NULL || wrong (self, key, "a key is a text");
+    }
     return put_plain (self, key, value);
 }
 

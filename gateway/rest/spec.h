@@ -12,7 +12,7 @@
 #include "rest/input.h"
 #include "taskmq.h"
 
-enum { SPEC_POINTER_SIZE = 96, SPEC_ERROR_SIZE = 240 };
+enum { SPEC_POINTER_SIZE = 96, SPEC_ERROR_SIZE = 240, SPEC_KEY_SIZE = 201 };
 
 typedef struct spec {
     tmq_submit_t submit;
@@ -20,6 +20,7 @@ typedef struct spec {
     json_t *object; /* that it was read from */
     char *payload;  /* of its own */
     char *meta;
+    const char *key; /* the member idempotency_key */
     char dedup_key[TMQ_DEDUP_KEY_BYTES_MAX + 1];
     char trace[TMQ_TRACE_BYTES_MAX + 1];
     char pointer[SPEC_POINTER_SIZE]; /* what is wrong: a JSON pointer, … */

@@ -16,6 +16,13 @@ typedef struct subject {
     uint64_t before;                         /* of a page of events */
     uint32_t limit;
     uint32_t attempt; /* to be adopted */
+    bool waited;      /* as long as was wished */
+    bool looking;     /* at the record, and … */
+    bool again;       /* … it has changed meanwhile */
+    flow_t *flow;     /* that tells so */
+    uint64_t wait;    /* for its end: the ticket */
+    link_t *link;
+    bool done; /* what was asked for: only the record is still to be shown */
 } subject_t;
 
 /* Of an exchange for which one was begun. */
@@ -29,9 +36,14 @@ void subject_act_if_theirs (exchange_t *exchange);
 /* True if a completion with the task is good, and it is theirs; else answered. A task of somebody
  * else is as one that is not there. */
 bool subject_came (exchange_t *exchange, const tmq_completion_t *completion);
+/* The record as the body of a response, with its tag. */
+void subject_write (const exchange_t *exchange, response_t *response, json_writer_t *writer,
+                    const tmq_task_t *task);
 /* Answers with the record. */
 void subject_answer (exchange_t *exchange, const tmq_task_t *task);
 /* Looks the task up, and answers with its record. */
 int subject_show (exchange_t *exchange, tmq_error_t *error);
+/* … when what was asked for has been done: that is true also when the record cannot be had. */
+void subject_show_done (exchange_t *exchange);
 
 #endif

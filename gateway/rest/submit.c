@@ -9,6 +9,7 @@
 
 #include "rest/handlers.h"
 #include "rest/spec.h"
+#include "rest/subject.h"
 
 static void write_text (json_writer_t *writer, const char *key, const char *text)
 {
@@ -39,6 +40,7 @@ static void write_receipt (json_writer_t *writer, const tmq_receipt_t *receipt, 
 
 typedef struct submission {
     spec_t spec;
+    tmq_receipt_t receipt;
 } submission_t;
 
 static void clear_submission (void *state)
@@ -48,13 +50,60 @@ static void clear_submission (void *state)
     free (submission);
 }
 
-static void submitted (void *context, tmq_completion_t *completion)
+/* Begins the answer to a task that was taken. */
+static json_writer_t answer_taken (response_t *response, const tmq_receipt_t *receipt)
+{
+    char location[64] = "/v1/tasks/";
+    json_writer_t writer = answer_json (response);
+    response->status = receipt->existing ? 200 : 201;
+    tmq_id_format (&receipt->id, location + strlen (location));
+    response_field (response, "Location", location);
+    if (receipt->existing)
+        response_field (response, "Idempotent-Replayed", "true");
+    return writer;
+}
+
+static void answer_receipt (exchange_t *exchange)
+{
+    const submission_t *submission = exchange->state;
+    response_t response;
+    json_writer_t writer = answer_taken (&response, &submission->receipt);
+    write_receipt (&writer, &submission->receipt, submission->spec.submit.queue);
+    json_write_newline (&writer);
+    answer (exchange, &response);
+}
+
+/* The task was taken, whatever became of the look at it: then the receipt tells less. */
+static void taken_came (void *context, tmq_completion_t *completion)
 {
     exchange_t *exchange = context;
     const submission_t *submission = exchange->state;
-    const tmq_receipt_t *receipt = completion->receipts;
-    char location[64] = "/v1/tasks/";
     response_t response;
+    if (completion->code != TMQ_OK) {
+        answer_receipt (exchange);
+        return;
+    }
+    json_writer_t writer = answer_taken (&response, &submission->receipt);
+    subject_write (exchange, &response, &writer, completion->task);
+    answer (exchange, &response);
+}
+
+static void answer_task (exchange_t *exchange)
+{
+    const submission_t *submission = exchange->state;
+    const char *prefer = http_request_field (exchange->request, "prefer");
+    const bool minimal = prefer != NULL && strstr (prefer, "return=minimal") != NULL;
+    tmq_error_t error;
+    if (minimal || link_get (exchange->link, call_of (exchange, taken_came),
+                             &submission->receipt.id, &error) != TMQ_OK)
+        answer_receipt (exchange);
+}
+
+static void submitted (void *context, tmq_completion_t *completion)
+{
+    exchange_t *exchange = context;
+    submission_t *submission = exchange->state;
+    const tmq_receipt_t *receipt = completion->receipts;
     if (completion->code == TMQ_CONFLICT && submission->spec.submit.dedup_key != NULL) {
         answer_problem (exchange, &(problem_t){.kind = PROBLEM_KEY_REUSED,
                                                .code = TMQ_CONFLICT,
@@ -69,15 +118,8 @@ static void submitted (void *context, tmq_completion_t *completion)
         answer_code (exchange, TMQ_INTERNAL, NULL, NULL);
         return;
     }
-    json_writer_t writer = answer_json (&response);
-    response.status = receipt->existing ? 200 : 201;
-    tmq_id_format (&receipt->id, location + strlen (location));
-    response_field (&response, "Location", location);
-    if (receipt->existing)
-        response_field (&response, "Idempotent-Replayed", "true");
-    write_receipt (&writer, receipt, submission->spec.submit.queue);
-    json_write_newline (&writer);
-    answer (exchange, &response);
+    submission->receipt = *receipt;
+    answer_task (exchange);
 }
 
 static void start_submission (exchange_t *exchange, bool good)
@@ -88,6 +130,8 @@ static void start_submission (exchange_t *exchange, bool good)
     tmq_error_t error;
     if (key == NULL && http_request_count (exchange->request, "idempotency-key") > 0)
         key = "";
+    if (key == NULL)
+        key = spec->key;
     good = good && spec_finish (spec, exchange->principal, key);
     if (!good) {
         answer_invalid (exchange, spec->pointer, "%s", spec->error);
@@ -178,12 +222,23 @@ static void batch_submitted (void *context, tmq_completion_t *completion)
     answer_batch (exchange);
 }
 
+/* A key of the whole stands for each item with its place. */
+static bool finish_item (const exchange_t *exchange, spec_t *spec, size_t place)
+{
+    char key[SPEC_KEY_SIZE + 24];
+    const char *all = http_request_field (exchange->request, "idempotency-key");
+    if (all == NULL || spec->key != NULL)
+        return spec_finish (spec, exchange->principal, spec->key);
+    snprintf (key, sizeof key, "%.*s:%zu", SPEC_KEY_SIZE, all, place);
+    return spec_finish (spec, exchange->principal, all[0] != '\0' ? key : all);
+}
+
 /* An item that is no good is told as such; the others go. */
 static void read_item (exchange_t *exchange, batch_t *batch, slice_t item)
 {
     const size_t place = batch->count++;
     spec_t *spec = &batch->specs[place];
-    if (spec_from_json (spec, item, NULL) && spec_finish (spec, exchange->principal, NULL)) {
+    if (spec_from_json (spec, item, NULL) && finish_item (exchange, spec, place)) {
         spec_trace (spec, exchange->request);
         batch->places[batch->sent] = place;
         batch->submits[batch->sent++] = spec->submit;
@@ -221,6 +276,10 @@ void submit_batch (exchange_t *exchange)
     slice_t items = find_items (exchange);
     if (items.length == 0)
         return;
+    if (http_request_count (exchange->request, "idempotency-key") > 1) {
+        answer_invalid (exchange, "Idempotency-Key", "there is more than one key");
+        return;
+    }
     batch_t *batch = keep_state (exchange, sizeof *batch, clear_batch);
     if (batch == NULL)
         return;

@@ -23,23 +23,109 @@ static void answer_unchanged (exchange_t *exchange, const char *tag)
     answer (exchange, &response);
 }
 
+static void wait_for_change (exchange_t *exchange);
+
 static void task_came (void *context, tmq_completion_t *completion)
 {
     exchange_t *exchange = context;
+    subject_t *subject = subject_of (exchange);
     char tag[ENTITY_TAG_SIZE];
+    subject->looking = false;
     if (!subject_came (exchange, completion))
         return;
-    entity_tag (tag, exchange, completion->task);
-    if (tag_matches (exchange, tag))
+    const tmq_task_t *task = completion->task;
+    entity_tag (tag, exchange, task);
+    const bool unchanged = tag_matches (exchange, tag);
+    const bool any = http_request_field (exchange->request, "if-none-match") == NULL;
+    if (wait_wanted_ms (exchange) > 0 && !subject->waited && !tmq_status_terminal (task->status) &&
+        (unchanged || any))
+        wait_for_change (exchange);
+    else if (unchanged)
         answer_unchanged (exchange, tag);
     else
-        subject_answer (exchange, completion->task);
+        subject_answer (exchange, task);
 }
 
 static int get_task (exchange_t *exchange, tmq_error_t *error)
 {
+    subject_of (exchange)->looking = true;
     return link_get (exchange->link, call_of (exchange, task_came), &subject_of (exchange)->id,
                      error);
+}
+
+/* Long polls: a record that is the one which the client has, or (without If-None-Match) not the
+ * last one, is waited for. */
+
+static void look_again (exchange_t *exchange)
+{
+    subject_t *subject = subject_of (exchange);
+    subject->again = subject->looking;
+    if (!subject->looking)
+        subject_act (exchange);
+}
+
+static void has_waited (exchange_t *exchange)
+{
+    subject_of (exchange)->waited = true;
+    look_again (exchange);
+}
+
+static void wait_over (void *context, tmq_completion_t *completion)
+{
+    (void) completion; /* however it ended, the record tells more */
+    has_waited (context);
+}
+
+static void may_have_changed (void *context)
+{
+    subject_t *subject = subject_of (context);
+    tmq_event_t *event;
+    tmq_error_t error;
+    bool news = false;
+    int code;
+    while ((code = flow_next (&event, subject->flow, &error)) == TMQ_OK) {
+        news = news || event->item != TMQ_ITEM_NOTICE;
+        tmq_event_free (event);
+    }
+    if (code != TMQ_TIMEOUT)
+        has_waited (context);
+    else if (news)
+        look_again (context);
+}
+
+static void broker_moved (void *context, bool up)
+{
+    (void) context;
+    (void) up; /* the wait goes on */
+}
+
+/* False: it could not begin; error says why. */
+static bool begin_wait (exchange_t *exchange, tmq_error_t *error)
+{
+    subject_t *subject = subject_of (exchange);
+    tmq_subscription_options_t options;
+    const link_call_t call = {wait_over, exchange, &subject->wait};
+    exchange->on_stop = has_waited;
+    error->code =
+        link_wait (exchange->link, call, &subject->id, 1, wait_wanted_ms (exchange), error);
+    if (error->code != TMQ_OK || http_request_field (exchange->request, "if-none-match") == NULL)
+        return error->code == TMQ_OK;
+    tmq_subscription_options_init (&options);
+    options.filter.task_ids = &subject->id;
+    options.filter.task_ids_count = 1;
+    subject->flow = flow_new (exchange->link, &options,
+                              (flow_taker_t){may_have_changed, broker_moved, exchange}, error);
+    return subject->flow != NULL;
+}
+
+static void wait_for_change (exchange_t *exchange)
+{
+    subject_t *subject = subject_of (exchange);
+    tmq_error_t error;
+    if (subject->wait == 0 && !begin_wait (exchange, &error))
+        answer_code (exchange, error.code, &error, &subject->id);
+    else if (subject->again)
+        look_again (exchange);
 }
 
 void task_show (exchange_t *exchange)
@@ -130,12 +216,23 @@ static void waited (void *context, tmq_completion_t *completion)
         came_well (exchange, completion, &subject_of (exchange)->id);
         return;
     }
+    exchange->on_stop = NULL;
+    subject_of (exchange)->start = get_result;
+    subject_act (exchange);
+}
+
+/* What there is is the answer, when nothing more can be waited for. */
+static void stop_waiting (exchange_t *exchange)
+{
+    exchange->on_stop = NULL;
+    link_forget (exchange->link, &exchange->ticket);
     subject_of (exchange)->start = get_result;
     subject_act (exchange);
 }
 
 static int wait_for_end (exchange_t *exchange, tmq_error_t *error)
 {
+    exchange->on_stop = stop_waiting;
     return link_wait (exchange->link, call_of (exchange, waited), &subject_of (exchange)->id, 1,
                       wait_wanted_ms (exchange), error);
 }

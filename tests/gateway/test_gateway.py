@@ -291,6 +291,21 @@ def try_batch(gateway):
     task_id = answer.json["items"][2]["task_id"]
     check("payload", gateway.get(f"/v1/tasks/{task_id}/payload").body, b'[2, {"x": "]"}]')
     check_problem(gateway.post("/v1/tasks:batch", {"tasks": []}), 400, "invalid")
+    keyed = {"tasks": [{"queue": "batch", "data": 1}, {"queue": "batch", "data": 1},
+                       {"queue": "batch", "data": 1, "idempotency_key": "own"}]}
+    first, again = (gateway.post("/v1/tasks:batch", keyed, Idempotency_Key="batch").json["items"]
+                    for _ in range(2))
+    check("three tasks", len({item["task_id"] for item in first}), 3)
+    check("the same ones", [(item["task_id"], item["existing"]) for item in again],
+          [(item["task_id"], True) for item in first])
+    alone = gateway.post("/v1/tasks", {"queue": "batch", "data": 1}, Idempotency_Key="own")
+    check("a key is a key", (alone.status, alone.json["task_id"]), (200, first[2]["task_id"]))
+    other = gateway.post("/v1/tasks:batch", {"tasks": [{"queue": "batch", "data": 2}]},
+                         Idempotency_Key="batch")
+    check("other content", [item["code"] for item in other.json["items"]], ["CONFLICT"])
+    bad = gateway.post("/v1/tasks:batch", {"tasks": [{"queue": "batch", "idempotency_key": "a b"},
+                                                     {"queue": "batch", "idempotency_key": 1}]})
+    check("bad keys", [item["code"] for item in bad.json["items"]], ["INVALID", "INVALID"])
     check_problem(gateway.post("/v1/tasks:batch", {"tasks": [{}] * 257}), 400, "invalid")
 
 
@@ -416,13 +431,19 @@ def try_description(gateway, task_id):
         shown, wanted = set(gateway.get(target).json), schemas[name]
         assert set(wanted["required"]) <= shown <= set(wanted["properties"]), (name, shown)
     example = answer.json["paths"]["/v1/tasks"]["post"]["requestBody"]["content"]["application/json"]
-    receipt = gateway.post("/v1/tasks", example["example"])
+    task = gateway.post("/v1/tasks", example["example"])
+    check("the task", (task.status, sorted(task.json)),
+          (201, sorted(gateway.get(task.fields["location"]).json)))
+    check("its tag", gateway.get(task.fields["location"], If_None_Match=task.fields["etag"]).status,
+          304)
+    receipt = gateway.post("/v1/tasks", example["example"], Prefer="return=minimal")
     check("receipt", (receipt.status, sorted(receipt.json)),
           (201, sorted(schemas["Receipt"]["required"])))
     for name, value in (("session", "s"), ("method", "m"), ("content_type", "a/b"), ("priority", 0),
                         ("ttl_ms", 0), ("max_attempts", 1), ("backoff_ms", 1), ("lease_ms", 1000),
                         ("poll_interval_ms", 1), ("delay_ms", 0), ("max_runtime_ms", 1),
-                        ("fair_key", "k"), ("labels", {}), ("meta", {}), ("data", 1)):
+                        ("fair_key", "k"), ("labels", {}), ("meta", {}), ("data", 1),
+                        ("idempotency_key", "described")):
         submission.pop(name)
         submit(gateway, {"queue": "described", name: value})
     check("every member was tried", list(submission), ["queue"])

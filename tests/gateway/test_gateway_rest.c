@@ -146,12 +146,36 @@ static void test_a_submit_goes_through (void **state)
     assert_int_equal (strncmp (fake_link.dedup_key, "ik:", 3), 0);
     assert_int_equal (fake_link.ttl_ms, 60000);
     complete_submit (TMQ_OK, false);
+    /* The task is looked up; where that fails, the receipt is the answer: it was taken. */
+    assert_int_equal (stage.status, 0);
+    assert_string_equal (fake_link.started, "get");
+    fake_link_complete (&(tmq_completion_t){.op = TMQ_OP_GET, .code = TMQ_UNREACHABLE});
     assert_answer (201, ID);
     assert_non_null (strstr (stage.fields, "Location: /v1/tasks/" ID "\r\n"));
-    ask (SUBMIT, "{\"queue\":\"q\"}");
+    ask (SUBMIT "Prefer: return=minimal\r\n", "{\"queue\":\"q\"}");
     assert_string_equal (fake_link.dedup_key, "");
     complete_submit (TMQ_OK, true);
     assert_answer (200, "\"existing\":true");
+}
+
+/* What was done is not told as not done, because it could not be looked at. */
+static void test_what_was_done_was_done (void **state)
+{
+    tmq_changed_t changed = {.code = TMQ_OK};
+    (void) state;
+    for (int refusal = 0; refusal < 2; refusal++) {
+        ask ("POST /v1/tasks/" ID "/retry HTTP/1.1\r\n", "");
+        assert_string_equal (fake_link.started, "retry");
+        fake_link.refusal = refusal == 1 ? TMQ_UNREACHABLE : TMQ_OK;
+        fake_link_complete (&(tmq_completion_t){
+            .op = TMQ_OP_RETRY, .code = TMQ_OK, .changed = &changed, .changed_count = 1});
+        fake_link.refusal = TMQ_OK;
+        if (refusal == 0) {
+            assert_string_equal (fake_link.started, "get");
+            fake_link_complete (&(tmq_completion_t){.op = TMQ_OP_GET, .code = TMQ_UNREACHABLE});
+        }
+        assert_answer (504, "it was done");
+    }
 }
 
 /* What the library tells, as HTTP tells it. */
@@ -320,6 +344,7 @@ int main (void)
         TEST (test_a_submit_goes_through),   TEST (test_every_code_has_a_status),
         TEST (test_who_leaves_is_forgotten), TEST (test_roles),
         TEST (test_foreign_is_as_absent),    TEST (test_the_way_in),
+        TEST (test_what_was_done_was_done),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

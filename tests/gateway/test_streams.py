@@ -40,6 +40,7 @@ class Events:
                 self.read()
             except (OSError, http.client.HTTPException, AttributeError):
                 pass
+            self.connection.close()
             if self.status != 200 or not self.again:
                 break
             threading.Event().wait(0.05)  # as `retry` says
@@ -53,16 +54,17 @@ class Events:
         response = self.connection.getresponse()
         self.status = response.status
         self.connects += 1
-        kind, data = None, []
+        kind, data, last_id = None, [], self.last_id
         while line := response.readline():
             name, _, value = line.decode().rstrip("\n").partition(": ")
             if name == "id":
-                self.last_id = value
+                last_id = value
             elif name == "event":
                 kind = value
             elif name == "data":
                 data.append(value)
             elif line == b"\n":
+                self.last_id = last_id  # not before the event is whole
                 if data:
                     self.events.append((kind, self.last_id, json.loads("\n".join(data))))
                 kind, data = None, []
@@ -164,6 +166,71 @@ def part_streams():
         quiet.await_kind("stop")
 
 
+class Later:
+    """A request whose answer comes later."""
+
+    def __init__(self, ask, *arguments, **more):
+        self.answer = None
+        self.thread = threading.Thread(target=self.run, args=(ask, arguments, more), daemon=True)
+        self.thread.start()
+
+    def run(self, ask, arguments, more):
+        self.answer = ask(*arguments, **more)
+
+    def get(self):
+        self.thread.join(60)
+        return self.answer
+
+
+def await_requests(gateway, count):
+    """So many long polls are under way."""
+    eventually(f"{count} requests wait", lambda: metric(gateway, "connections") == count + 1)
+
+
+def part_waits():
+    """Long polls end when there is something to tell, when the gateway stops, and with their token."""
+    with Broker() as broker, Gateway(broker) as gateway:
+        task_id = submit(gateway, {"queue": "w"})
+        target = f"/v1/tasks/{task_id}"
+        tag = gateway.get(target).fields["etag"]
+        ann = gateway.make_token("ann", "operator")
+        gateway.reload()
+        end = Later(gateway.get, target, Prefer="wait=60")
+        change = Later(gateway.get, target, Prefer="wait=60", If_None_Match=tag)
+        check("it is another one", gateway.get(target, Prefer="wait=60", If_None_Match='"0-0"').status,
+              200)
+        check("not so long", gateway.get(target, Prefer="wait=1", If_None_Match=tag).status, 304)
+        await_requests(gateway, 2)
+        with start_worker(broker, "w", "sleep", "600") as worker:
+            check("a change", change.get().json["status"], "working")
+            check("cancel", gateway.post(target + "/cancel").status, 200)
+            check("the end", end.get().json["status"], "cancelled")
+            worker.terminate()
+        check("it has ended", gateway.get(target, Prefer="wait=60").json["status"], "cancelled")
+
+        task_id = submit(gateway, {"queue": "w"})
+        target = f"/v1/tasks/{task_id}"
+        stream = Events(gateway, "/v1/events", token=ann)
+        stream.await_kind("live")
+        poll = Later(gateway.get, target, Prefer="wait=60", token=ann)
+        await_requests(gateway, 2)
+        gateway.run("token", "remove", "ann")
+        gateway.reload()
+        check_problem(poll.get(), 401, "not-authenticated")
+        stream.thread.join(60)
+        check("who has no token", stream.status, 401)
+
+        tag = gateway.get(target).fields["etag"]
+        polls = [Later(gateway.get, target, Prefer="wait=60"),
+                 Later(gateway.get, target, Prefer="wait=60", If_None_Match=tag),
+                 Later(gateway.get, target + "/result", Prefer="wait=60"),
+                 Later(gateway.post, "/v1/tasks:wait", {"ids": [task_id]})]
+        await_requests(gateway, len(polls))
+        gateway.stop()
+        check("when it stops", [poll.get().status for poll in polls], [200, 304, 409, 200])
+        check("pending", polls[3].get().json["pending"], [task_id])
+
+
 def fill(gateway, queue, count, pads=0):
     for _ in range(count // 200):
         answer = gateway.post("/v1/tasks:batch", {"tasks": [
@@ -241,4 +308,5 @@ def part_stalled():
 
 
 if __name__ == "__main__":
-    {"streams": part_streams, "kills": part_kills, "stalled": part_stalled}[sys.argv[1]]()
+    {"streams": part_streams, "kills": part_kills, "stalled": part_stalled,
+     "waits": part_waits}[sys.argv[1]]()
