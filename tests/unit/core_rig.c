@@ -280,6 +280,7 @@ static bool run_read (rig_t *self)
         read->error = self->damaged; /* the store says why; here it counts that there is one */
         if (!self->damaged)
             read_lasting (self, read);
+        self->lasting_read += read->records_count;
         break;
     case READ_SEARCH: break; /* the test fills it in, or nothing is found */
     case READ_SINCE: read->seq = (uint64_t) read->since_ms; break; /* as the test wants it */

@@ -68,10 +68,11 @@ typedef struct rig {
     size_t gathered_count;
     bool gathers;
     policy_t *policy;
-    size_t rows_end;    /* one more than the highest number */
-    bool damaged;       /* every row is */
-    size_t events_from; /* events before this sequence are no longer kept */
-    const char *owner;  /* that peer 0 asks for; NULL: for itself */
+    size_t rows_end;     /* one more than the highest number */
+    bool damaged;        /* every row is */
+    size_t lasting_read; /* records that READ_LASTING has brought */
+    size_t events_from;  /* events before this sequence are no longer kept */
+    const char *owner;   /* that peer 0 asks for; NULL: for itself */
     size_t loads;
     size_t reads;
     /* what is to be freed */

@@ -213,6 +213,73 @@ static void a_look_tells_all_in_pages_and_removes_nothing (void **state)
     assert_int_equal (rig_code (rig, 0, clean (rig, 0, true, cursor, 5, 0)), TMQ_BAD_CURSOR);
 }
 
+/* A page goes on where the one before it ended, and who asks late or again hears the same. */
+static void a_look_goes_through_everything_once (void **state)
+{
+    enum { MANY = 3000, STAY = 5, PAGE = 100 };
+    rig_t *rig = *state;
+    uint8_t place[8];
+    uint8_t first[8];
+    ProtobufCBinaryData cursor = {0};
+    end_lasting (rig, 1, MANY, "q");
+    rule (rig, "q", &(retention_t){.max_count = STAY});
+    rig_settle (rig);
+    size_t told = 0;
+    size_t reads = rig->lasting_read;
+    do {
+        const Taskmq__CleanupPage *page = look (rig, PAGE, cursor);
+        told += page->n_items;
+        assert_true (page->looked >= told);
+        cursor.len = page->next.len;
+        if (cursor.len > 0)
+            memcpy (place, page->next.data, cursor.len);
+        if (told == PAGE)
+            memcpy (first, place, sizeof (first));
+        cursor.data = place;
+    } while (cursor.len > 0);
+    assert_int_equal (told, MANY - STAY);
+    /* Each page reads some records in vain, and none reads those before it. */
+    assert_true (rig->lasting_read - reads < MANY + MANY / PAGE * TMQ_SWEEP_ITEMS_MAX);
+    cursor = (ProtobufCBinaryData){sizeof (first), first};
+    const Taskmq__CleanupPage *again = look (rig, PAGE, cursor);
+    assert_int_equal (again->n_items, PAGE);
+    tmq_id_t expected = rig_id (MANY - STAY - PAGE);
+    assert_memory_equal (again->items[0]->task_id.data, expected.bytes, sizeof (expected));
+    /* The one that is kept for the next page is forgotten after a minute. */
+    memcpy (place, again->next.data, again->next.len);
+    rig_advance (rig, 61 * 1000);
+    cursor = (ProtobufCBinaryData){sizeof (place), place};
+    again = look (rig, PAGE, cursor);
+    expected = rig_id (MANY - STAY - 2 * PAGE);
+    assert_memory_equal (again->items[0]->task_id.data, expected.bytes, sizeof (expected));
+}
+
+/* The store loses a commit in the middle of a pass: what it had removed is there again, and goes.
+ */
+static void a_slice_that_is_rolled_back_goes_again (void **state)
+{
+    rig_t *rig = *state;
+    enum { MANY = 1300, STAY = 4 };
+    Taskmq__Cleanup body = TASKMQ__CLEANUP__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    end_lasting (rig, 1, MANY, "q");
+    assert_int_equal (rule (rig, "q", &(retention_t){.max_count = STAY}), TMQ_OK);
+    rig_settle (rig);
+    request.op_case = TASKMQ__REQUEST__OP_CLEANUP;
+    request.cleanup = &body;
+    uint8_t id[16] = {7, 7};
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
+    rig_send (rig, 0, &request, NULL, 0);
+    rig_run (rig); /* the first page is read, and its removals stand in the open batch */
+    rig_fail_commit_stalled (rig);
+    rig_link (rig, 0, "default");
+    rig_settle (rig);
+    clean_now (rig);
+    assert_int_equal (there (rig, MANY - STAY + 1, STAY), STAY);
+    assert_int_equal (there (rig, 1, MANY - STAY), 0);
+    assert_int_equal (clean_now (rig)->removed, 0);
+}
+
 static void rules_are_applied_at_a_start_and_daily (void **state)
 {
     rig_t *rig = *state;
@@ -444,6 +511,8 @@ int main (void)
         TEST (what_a_rule_lets_go_says_so),
         TEST (what_has_a_time_to_live_goes_by_it),
         TEST (a_look_tells_all_in_pages_and_removes_nothing),
+        TEST (a_look_goes_through_everything_once),
+        TEST (a_slice_that_is_rolled_back_goes_again),
         TEST (rules_are_applied_at_a_start_and_daily),
         TEST (a_leap_of_the_clock_removes_nothing),
         cmocka_unit_test (what_one_rule_keeps_no_other_lets_go),

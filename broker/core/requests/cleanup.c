@@ -23,8 +23,8 @@
 
 enum {
     DAY_MS = 86400000,
-    WAIT_MS = 1000, /* the clock is held, or there is too much to do: looked at again then */
-    LOOKS_MAX = 4   /* requests that look what would go, at a time: each has a book */
+    WAIT_MS = 1000,     /* the clock is held, or there is too much to do: looked at again then */
+    KEPT_MS = 60 * 1000 /* a look waits so long for the request of its next page */
 };
 
 /* Numbers of the fields of CleanupPage and CleanupItem in taskmq.proto. */
@@ -152,9 +152,33 @@ void cleanup_init (cleanup_t *self)
     list_init (&self->spaces);
 }
 
+typedef struct cleanup_look {
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    book_t book;
+    uint64_t looked;
+    int64_t below;   /* only what has a smaller number is told; 0: all of it */
+    int64_t last;    /* number of the newest that was told */
+    int64_t next;    /* … of the one that found no room, with which the next page begins */
+    int64_t kept_ms; /* mono: since when it waits for that */
+    size_t left;
+    bool full; /* … and there is more */
+    bytes_t items;
+    size_t *looks; /* counts it, while its request is under way */
+} cleanup_look_t;
+
+static void look_clear (cleanup_look_t *look)
+{
+    book_clear (&look->book);
+    bytes_free (&look->items);
+    free (look);
+}
+
 void cleanup_reset (cleanup_t *self)
 {
     size_t looks = self->looks; /* their jobs are freed by themselves */
+    for (size_t i = 0; i < CLEANUP_LOOKS_MAX; i++)
+        if (self->kept[i] != NULL)
+            look_clear (self->kept[i]);
     book_clear (&self->book);
     cleanup_init (self);
     self->looks = looks;
@@ -312,23 +336,42 @@ void cleanup_page (requests_t *self, read_job_t *job)
 
 /* Looking. */
 
-typedef struct cleanup_look {
-    book_t book;
-    uint64_t looked;
-    int64_t below; /* only what has a smaller number is told; 0: all of it */
-    int64_t last;  /* number of the newest that was told */
-    size_t left;
-    bool full; /* … and there is more */
-    bytes_t items;
-    size_t *looks; /* counts it */
-} cleanup_look_t;
-
 static void look_free (cleanup_look_t *look)
 {
     --*look->looks;
-    book_clear (&look->book);
-    bytes_free (&look->items);
-    free (look);
+    look_clear (look);
+}
+
+/* What stays before a task decides about it, so a page cannot begin anywhere: the book of the page
+ * before is kept for a while, and who comes later or again goes through all of it from the newest.
+ */
+static void look_keep (requests_t *self, cleanup_look_t *look)
+{
+    cleanup_t *cleanup = &self->cleanup;
+    cleanup_look_t **place = &cleanup->kept[cleanup->kept_next++ % CLEANUP_LOOKS_MAX];
+    if (*place != NULL)
+        look_clear (*place);
+    look->kept_ms = self->base->clocks.mono_ms;
+    *place = look;
+}
+
+/* The one whose last page ended here, or a new one. */
+static cleanup_look_t *look_begin (requests_t *self, const char *ns, int64_t below)
+{
+    int64_t now_ms = self->base->clocks.mono_ms;
+    for (size_t i = 0; below > 0 && i < CLEANUP_LOOKS_MAX; i++) {
+        cleanup_look_t *look = self->cleanup.kept[i];
+        if (look == NULL || look->last != below || strcmp (look->ns, ns) != 0 ||
+            now_ms - look->kept_ms > KEPT_MS)
+            continue;
+        self->cleanup.kept[i] = NULL;
+        bytes_clear (&look->items);
+        look->full = false;
+        return look;
+    }
+    cleanup_look_t *look = memory_zero (1, sizeof (*look));
+    snprintf (look->ns, sizeof (look->ns), "%s", ns);
+    return look;
 }
 
 static void tell (cleanup_look_t *look, const record_t *record, const sentence_t *sentence)
@@ -350,16 +393,21 @@ static void tell (cleanup_look_t *look, const record_t *record, const sentence_t
 static void look_at (const requests_t *self, const space_t *space, cleanup_look_t *look,
                      const record_t *record)
 {
+    if (look->full)
+        return;
     look->looked++;
-    if (look->full || !is_as_read (self, space, record))
+    if (!is_as_read (self, space, record))
         return;
     sentence_t sentence = judge (self, space, &look->book, record);
     if (sentence.policy == TMQ_POLICY_NONE || (look->below > 0 && record->number >= look->below))
         return;
-    if (look->left > 0 && look->items.length < ENVELOPE_FILL_BYTES)
+    if (look->left > 0 && look->items.length < ENVELOPE_FILL_BYTES) {
         tell (look, record, &sentence);
-    else
-        look->full = true;
+        return;
+    }
+    look->full = true;
+    look->looked--;
+    look->next = record->number;
 }
 
 bool cleanup_looks_on (requests_t *self, read_job_t *job)
@@ -403,6 +451,11 @@ static void answer_look (requests_t *self, const read_job_t *job)
 void cleanup_answer (requests_t *self, read_job_t *job)
 {
     answer_look (self, job);
+    if (!job->look->full)
+        return;
+    look_keep (self, job->look);
+    job->look = NULL;
+    self->cleanup.looks--;
 }
 
 static void answer_pass (call_t *call, uint64_t pass)
@@ -435,15 +488,17 @@ static void look (call_t *call, const Taskmq__Cleanup *request)
         reply_code (call, TMQ_BAD_CURSOR, NULL);
         return;
     }
-    if (cleanup->looks >= LOOKS_MAX) {
-        reply_limit (call, "dry runs of a cleanup at a time", LOOKS_MAX);
+    if (cleanup->looks >= CLEANUP_LOOKS_MAX) {
+        reply_limit (call, "dry runs of a cleanup at a time", CLEANUP_LOOKS_MAX);
         return;
     }
     if (page_refused (call))
         return;
     read_job_t *job = page_job (call, READ_LASTING);
     job->read.limit = TMQ_SWEEP_ITEMS_MAX;
-    job->look = memory_zero (1, sizeof (*job->look));
+    job->look = look_begin (call->requests, call->link->space->name, below);
+    if (job->look->next > 0)
+        job->read.before_number = job->look->next + 1;
     job->look->below = below;
     job->look->left = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
     job->look->looks = &cleanup->looks;

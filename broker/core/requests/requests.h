@@ -25,6 +25,8 @@ typedef struct book {
     map_t queues; /* those that have a rule */
 } book_t;
 
+enum { CLEANUP_LOOKS_MAX = 4 }; /* requests that look what would go, at a time: each has a book */
+
 typedef struct cleanup {
     node_t spaces;   /* that are to be gone through; the first one is */
     bool begun;      /* … */
@@ -32,7 +34,9 @@ typedef struct cleanup {
     int64_t next_ms; /* mono: when all of them are wanted again */
     int64_t before_number;
     book_t book;
-    size_t looks; /* requests under way that look what would go */
+    size_t looks;                                 /* requests under way that look what would go */
+    struct cleanup_look *kept[CLEANUP_LOOKS_MAX]; /* whose next page may be asked for, or NULL */
+    size_t kept_next;                             /* gives way */
 } cleanup_t;
 
 typedef struct requests {
