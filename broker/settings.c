@@ -17,6 +17,8 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
     out->engine.task_turn_bytes_max = limits[CONFIG_TASK_TURN_BYTES];
     out->engine.turn_rate = limits[CONFIG_TURN_RATE];
     out->engine.space_turn_bytes_max = limits[CONFIG_NAMESPACE_TURN_BYTES];
+    out->engine.task_artifact_bytes_max = limits[CONFIG_TASK_ARTIFACT_BYTES];
+    out->engine.space_artifact_bytes_max = limits[CONFIG_NAMESPACE_ARTIFACT_BYTES];
     out->engine.spaces_max = limits[CONFIG_NAMESPACES];
     out->engine.spaces_at_once = (limits[CONFIG_NAMESPACES] + 9) / 10;
     out->engine.links_max = links;

@@ -19,6 +19,7 @@
     "_LABELS, _LABEL_name, _AFTER, _TRACE, _TURNS, _MAX_RUNTIME_MS, _ENDPOINT,\n"                  \
     "_NAMESPACE,\n"                                                                                \
     "TASKMQ_WORKDIR (an empty directory of its own that is removed afterwards),\n"                 \
+    "TASKMQ_ARTIFACTS (another one: the files in it are attached to the task),\n"                  \
     "TASKMQ_CHECKPOINT_FILE (what the last attempt kept) and TASKMQ_FD, the number\n"              \
     "of a socket for lines. The program may write\n"                                               \
     "  progress DONE/TOTAL [text]\n"                                                               \
@@ -84,10 +85,10 @@ static const command_t commands[] = {
      .run = run_why},
     {.name = "payload",
      .group = "submit tasks, fetch results",
-     .operands = "ID",
+     .operands = "ID [-o FILE]",
      .summary = "the bytes of a task's payload, raw",
      .examples = "taskctl payload 4fdd1c9a8b2e >photo.jpg",
-     .options = no_options,
+     .options = payload_options,
      .operand = OPERAND_ID,
      .operands_min = 1,
      .operands_max = 1,
@@ -98,14 +99,33 @@ static const command_t commands[] = {
      .operands = "ID [options]",
      .summary = "the bytes of a task's result, raw",
      .text = "A task that failed or was cancelled: the error is on stderr, and the exit code\n"
-             "is 8. A task that has not ended: the exit code is 6.",
-     .examples = "taskctl result --wait 4fdd1c9a8b2e >thumb.png",
+             "is 8. A task that has not ended: the exit code is 6. If a fetch by -o ends\n"
+             "early (a signal, a broker, a full disk), the same command goes on with it: until\n"
+             "their hash is right, the bytes are in .FILE.HASH.part beside the file.",
+     .examples = "taskctl result --wait 4fdd1c9a8b2e >thumb.png\n"
+                 "taskctl result 4fdd1c9a8b2e -o film.mp4",
      .options = result_options,
      .operand = OPERAND_ID,
      .operands_min = 1,
      .operands_max = 1,
      .no_ids = true,
      .run = run_result},
+    {.name = "artifact",
+     .group = "submit tasks, fetch results",
+     .operands = "list TASK\nget TASK NAME [-o FILE | --dir DIR]\nget TASK --dir DIR",
+     .summary = "what workers attached to a task: list, fetch",
+     .text = "Without -o and --dir the bytes go to stdout. --dir without a name fetches all.\n"
+             "The hash of each is compared; an interrupted fetch is gone on with, as that of\n"
+             "'taskctl result'.",
+     .examples = "taskctl artifact list 4fdd1c9a8b2e\n"
+                 "taskctl artifact get 4fdd1c9a8b2e plot.png -o plot.png\n"
+                 "taskctl artifact get 4fdd1c9a8b2e --dir plots",
+     .options = artifact_options,
+     .operand = OPERAND_VERB,
+     .verbs = artifact_verbs,
+     .operands_max = -1,
+     .pages = true,
+     .run = run_verb},
     {.name = "wait",
      .group = "submit tasks, fetch results",
      .operands = "ID... [options]\nCONDITIONS [options]",

@@ -175,7 +175,22 @@ static const option_spec_t server_key_options[] = {
      "rotate: at once, when the key was stolen; clients elsewhere need the new one"},
     END_OF_OPTIONS};
 
+/* In place of the global one: what these print has no format. */
+#define OUT_FILE_OPTION                                                                            \
+    {                                                                                              \
+        OPT_OUT_FILE, "output", 'o', KIND_TEXT, 0, 0, "FILE",                                      \
+            "into this file, whole or not at all; an interrupted fetch is gone on with"            \
+    }
+
+static const option_spec_t artifact_options[] = {
+    OUT_FILE_OPTION,
+    {OPT_DIR, "dir", 0, KIND_TEXT, 0, 0, "DIR", "into that directory under its name; all of them"},
+    END_OF_OPTIONS};
+
+static const option_spec_t payload_options[] = {OUT_FILE_OPTION, END_OF_OPTIONS};
+
 static const option_spec_t result_options[] = {
+    OUT_FILE_OPTION,
     {OPT_WAIT, "wait", 0, KIND_FLAG, 0, 0, NULL, "wait for the end of the task"},
     {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long to --wait; exit 7 after"},
     END_OF_OPTIONS};

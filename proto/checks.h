@@ -79,6 +79,8 @@ bool check_resume (check_t *check, const Taskmq__Request *request);
 bool check_purge (check_t *check, const Taskmq__Request *request);
 bool check_adopt (check_t *check, const Taskmq__Request *request);
 bool check_attempts (check_t *check, const Taskmq__Request *request);
+bool check_artifact (check_t *check, const Taskmq__Request *request);
+bool check_artifacts (check_t *check, const Taskmq__Request *request);
 bool check_turn (check_t *check, const Taskmq__Request *request);
 bool check_turns (check_t *check, const Taskmq__Request *request);
 bool check_set (check_t *check, const Taskmq__Request *request);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "artifact_name.h"
 #include "ids.h"
 #include "json.h"
 #include "request_kinds.h"
@@ -91,7 +92,8 @@ static bool has_marks (const Taskmq__Extra *extra)
     return extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->answered_by.len > 0 ||
            extra->checkpoint_bytes > 0 || extra->depth > 0 || extra->adopted_by.len > 0 ||
            extra->turns > 0 || extra->turn_bytes > 0 || extra->turns_attempt > 0 ||
-           extra->turns_before > 0 || extra->n_superseded > 0 || extra->result_blob != NULL;
+           extra->turns_before > 0 || extra->n_superseded > 0 || extra->result_blob != NULL ||
+           extra->artifacts_count > 0 || extra->artifact_bytes > 0 || extra->n_artifacts > 0;
 }
 
 /* What anybody may say of a task's extra. room: bytes that must be left. */
@@ -515,6 +517,30 @@ bool check_turns (check_t *check, const Taskmq__Request *request)
                             TMQ_TURN_FILES);
 }
 
+/* Artifacts. */
+
+static bool check_artifact_name (check_t *check, const char *name)
+{
+    const char *flaw = artifact_name_flaw (name);
+    return flaw == NULL || check_refuse (check, TMQ_INVALID, "name: %s", flaw);
+}
+
+bool check_artifact (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__ArtifactPut *artifact = request->artifact;
+    if (artifact->blob != NULL && artifact->bytes > 0)
+        return check_refuse (check, TMQ_INVALID, "blob: must not stand beside bytes");
+    return check_lease (check, artifact->lease) && check_artifact_name (check, artifact->name) &&
+           check_text (check, "type", artifact->type, TMQ_CONTENT_TYPE_BYTES_MAX) &&
+           check_body (check, "bytes", artifact->bytes) &&
+           (artifact->blob == NULL || check_blob (check, "blob", artifact->blob));
+}
+
+bool check_artifacts (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->artifacts->task_id);
+}
+
 /* Logs. */
 
 static bool check_stream (check_t *check, uint32_t stream)
@@ -558,11 +584,22 @@ bool check_blob_chunk (check_t *check, const Taskmq__Request *request)
            check_range (check, "chunk_bytes", chunk->chunk_bytes, 1, TMQ_FRAME_BYTES_MAX);
 }
 
+static bool check_artifact_part (check_t *check, const Taskmq__BlobRead *read)
+{
+    if (read->part == BLOB_PART_ARTIFACT)
+        return check_artifact_name (check, read->name) &&
+               (read->hash.len == 0 || read->hash.len == TMQ_BLOB_HASH_BYTES ||
+                check_refuse (check, TMQ_INVALID, "hash: must have %d bytes", TMQ_BLOB_HASH_BYTES));
+    return (read->name[0] == '\0' && read->hash.len == 0) ||
+           check_refuse (check, TMQ_INVALID, "name, hash: only of an artifact");
+}
+
 bool check_blob_read (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__BlobRead *read = request->blob_read;
     return check_16_bytes (check, "task_id", &read->task_id) &&
-           check_range (check, "part", read->part, 1, 2) &&
+           check_range (check, "part", read->part, 1, BLOB_PART_ARTIFACT) &&
+           check_artifact_part (check, read) &&
            check_range (check, "offset", read->offset, 0, TMQ_BLOB_BYTES_MAX) &&
            check_range (check, "limit", read->limit, 0, TMQ_PART_BYTES_MAX);
 }

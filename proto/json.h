@@ -110,6 +110,15 @@ typedef struct progress_view {
     const char *message;
 } progress_view_t;
 
+typedef struct artifact_view {
+    const char *name;
+    const char *type;
+    uint64_t bytes;
+    const uint8_t *hash; /* TMQ_BLOB_HASH_BYTES; NULL: not to be seen */
+    uint32_t attempt;
+    int64_t attached_at;
+} artifact_view_t;
+
 typedef struct task_view {
     tmq_id_t id;
     const char *ns;
@@ -147,6 +156,8 @@ typedef struct task_view {
     tmq_id_t parent; /* all zero: it is no part of another task */
     bool has_parts;
     uint32_t turns; /* that its workers told */
+    const artifact_view_t *artifacts;
+    size_t artifacts_count;
     const char *fair_key;
     const label_view_t *needs; /* labels that its worker must have */
     size_t needs_count;
@@ -232,6 +243,7 @@ enum { JSON_EXPORT_BODY_BYTES_MAX = 64 * 1024 }; /* of a body in tasks.jsonl */
 /* extras may be NULL. Hashes are BLAKE2b-256 in hexadecimal. */
 void json_write_task (json_writer_t *self, const task_view_t *task, const task_extras_t *extras);
 void json_write_question (json_writer_t *self, const question_view_t *question);
+void json_write_artifact (json_writer_t *self, const artifact_view_t *artifact);
 /* Only the members, for those who open the object themselves and add members of their own. */
 void json_write_task_members (json_writer_t *self, const task_view_t *task,
                               const task_extras_t *extras);
@@ -248,6 +260,7 @@ struct Taskmq__Extra;
 typedef struct extra_view_room {
     tmq_id_t depends_on[TMQ_AFTER_MAX];
     label_view_t needs[TMQ_NEEDS_MAX];
+    artifact_view_t artifacts[TMQ_ARTIFACTS_MAX];
 } extra_view_room_t;
 /* Fills in what of a task's extra is shown. */
 void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Taskmq__Extra *extra);

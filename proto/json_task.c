@@ -288,6 +288,27 @@ static void member_questions (json_writer_t *self, const task_extras_t *extras)
     json_write_array_end (self);
 }
 
+void json_write_artifact (json_writer_t *self, const artifact_view_t *artifact)
+{
+    json_write_object_begin (self);
+    member_text (self, "name", artifact->name);
+    member_text (self, "type", artifact->type);
+    member_uint (self, "bytes", artifact->bytes);
+    member_hash (self, "hash", artifact->hash, NULL, 0, 0);
+    member_uint (self, "attempt", artifact->attempt);
+    member_time (self, "attached_at", artifact->attached_at);
+    json_write_object_end (self);
+}
+
+static void member_artifacts (json_writer_t *self, const task_view_t *task)
+{
+    json_write_key (self, "artifacts");
+    json_write_array_begin (self);
+    for (size_t i = 0; i < task->artifacts_count; i++)
+        json_write_artifact (self, &task->artifacts[i]);
+    json_write_array_end (self);
+}
+
 void json_write_task_members (json_writer_t *self, const task_view_t *task,
                               const task_extras_t *extras)
 {
@@ -306,6 +327,8 @@ void json_write_task_members (json_writer_t *self, const task_view_t *task,
         member_hash (self, "result_hash", task->result_blob, task->result, task->result_bytes,
                      extras->body_bytes_max);
     }
+    if (extras->exported && task->artifacts_count > 0)
+        member_artifacts (self, task);
     member_questions (self, extras);
 }
 
@@ -362,6 +385,10 @@ void json_write_event (json_writer_t *self, const event_view_t *event)
     if (event->kind == TMQ_EVENT_TURN) {
         member_uint (self, "turn", event->number);
         member_text (self, "agent", event->name);
+    }
+    if (event->kind == TMQ_EVENT_ARTIFACT) {
+        member_text (self, "artifact", event->name);
+        member_uint (self, "bytes", event->number);
     }
     member_progress (self, &event->progress);
     member_labels (self, "labels", event->labels, event->labels_count);
@@ -425,6 +452,18 @@ void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Ta
     id_from_bytes (&out->parent, extra->parent.data, extra->parent.len);
     out->has_parts = extra->has_parts;
     out->turns = extra->turns;
+    for (size_t i = 0; i < extra->n_artifacts && i < TMQ_ARTIFACTS_MAX; i++) {
+        const Taskmq__Artifact *artifact = extra->artifacts[i];
+        const bool known = artifact->hash.len == TMQ_BLOB_HASH_BYTES;
+        room->artifacts[i] = (artifact_view_t){.name = artifact->name,
+                                               .type = artifact->type,
+                                               .bytes = artifact->bytes,
+                                               .hash = known ? artifact->hash.data : NULL,
+                                               .attempt = artifact->attempt,
+                                               .attached_at = (int64_t) artifact->attached_at};
+        out->artifacts_count = i + 1;
+    }
+    out->artifacts = room->artifacts;
     out->start_by = (int64_t) extra->start_by;
     out->max_runtime_ms = (int64_t) extra->max_runtime_ms;
     out->trace = extra->trace;

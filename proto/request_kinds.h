@@ -45,6 +45,7 @@ typedef enum request_flag {
     X (CLEANUP, cleanup, REQUEST_LARGE)                                                            \
     X (ADOPT, adopt, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
     X (ATTEMPTS, attempts, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                          \
+    X (ARTIFACTS, artifacts, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                        \
     X (TURNS, turns, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                                \
     X (WAIT, wait, REQUEST_READS | REQUEST_OWNED)                                                  \
     X (STATS, stats, REQUEST_LARGE | REQUEST_READS)                                                \
@@ -68,6 +69,7 @@ typedef enum request_flag {
     X (ASK, ask, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                               \
     X (LOG, log, 0)                                                                                \
     X (CHECKPOINT, checkpoint, REQUEST_CHANGES)                                                    \
+    X (ARTIFACT, artifact, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
     X (TURN, turn, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                             \
     X (CHECKPOINT_READ, checkpoint_read, REQUEST_LARGE | REQUEST_READS)                            \
     X (TAKE_ANSWERS, take_answers, REQUEST_LARGE | REQUEST_READS)                                  \

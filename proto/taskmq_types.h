@@ -94,7 +94,8 @@ typedef enum tmq_fact_kind {
     X (19, REMOVED, "removed")                                                                     \
     X (20, FIRED, "fired")                                                                         \
     X (21, TURN, "turn")                                                                           \
-    X (22, IMPORTED, "imported")
+    X (22, IMPORTED, "imported")                                                                   \
+    X (23, ARTIFACT, "artifact")
 
 typedef enum tmq_event_kind {
     TMQ_EVENT_NONE = 0,
@@ -377,7 +378,12 @@ enum {
     TMQ_TURN_PATH_BYTES_MAX = 1024, /* of a file's */
     TMQ_TURN_AGENT_BYTES_MAX = 256,
     TMQ_TURN_STATUS_BYTES_MAX = 64,
-    TMQ_TURNS_MAX = 1000,                   /* of a task, … */
+    TMQ_ARTIFACTS_MAX = 100,             /* of a task, … */
+    TMQ_ARTIFACT_NAME_BYTES_MAX = 128,   /* … of the name of one: it becomes a file's, … */
+    TMQ_ARTIFACT_LIST_BYTES_MAX = 24576, /* … of the names and types of all, packed: they must fit
+                                          * an envelope */
+    TMQ_ARTIFACT_RATE_MAX = 20,          /* … in a second; TMQ_ARTIFACTS_MAX at once */
+    TMQ_TURNS_MAX = 1000,                /* of a task, … */
     TMQ_TURNS_BYTES_MAX = 64 * 1024 * 1024, /* … of their bytes, … */
     TMQ_TURN_RATE_MAX = 20,                 /* … and in a second */
     TMQ_TURN_RANGES_MAX = 16,               /* of turns of a task that were superseded */
@@ -472,7 +478,9 @@ enum {
 #define TMQ_ROTATE_MS_MAX INT64_C (31536000000)   /* 365 d, until a new key of the broker counts */
 #define TMQ_BLOB_BYTES_MAX (UINT64_C (1) << 30)   /* of one, whatever the operator says */
 #define TMQ_QUEUE_BYTES_MAX (INT64_C (1) << 50)   /* max_bytes and max_ended_bytes of a queue */
-#define TMQ_SPACE_TURN_BYTES_MAX (INT64_C (4) << 30) /* of the turns of a namespace */
+#define TMQ_SPACE_TURN_BYTES_MAX (INT64_C (4) << 30)      /* of the turns of a namespace */
+#define TMQ_ARTIFACTS_BYTES_MAX (INT64_C (1) << 30)       /* of the artifacts of a task, … */
+#define TMQ_SPACE_ARTIFACT_BYTES_MAX (INT64_C (16) << 30) /* … and of a namespace */
 
 #ifdef __cplusplus
 }

@@ -75,6 +75,8 @@ static const check_kind_t checks[] = {
     [OP (PURGE)] = check_purge,
     [OP (ADOPT)] = check_adopt,
     [OP (ATTEMPTS)] = check_attempts,
+    [OP (ARTIFACT)] = check_artifact,
+    [OP (ARTIFACTS)] = check_artifacts,
     [OP (TURN)] = check_turn,
     [OP (TURNS)] = check_turns,
     [OP (WHY)] = check_why,
@@ -172,6 +174,7 @@ static size_t request_bodies (const Taskmq__Request *request)
     case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
     case TASKMQ__REQUEST__OP_CHECKPOINT: return body_in_frame (request->checkpoint->state_bytes);
     case TASKMQ__REQUEST__OP_TURN: return body_in_frame (validate_turn_bytes (request->turn));
+    case TASKMQ__REQUEST__OP_ARTIFACT: return body_in_frame (request->artifact->bytes);
     case TASKMQ__REQUEST__OP_IMPORT: return body_in_frame (request->import->bytes);
     case TASKMQ__REQUEST__OP_BLOB_CHUNK: return body_in_frame (request->blob_chunk->chunk_bytes);
     case TASKMQ__REQUEST__OP_LOG: return body_in_frame (request->log->log_bytes);

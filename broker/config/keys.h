@@ -79,6 +79,11 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "... in a second, five times as many at once; beyond it the same")                          \
     X (NAMESPACE_TURN_BYTES, "limits/namespace_turn_bytes", SIZE, NOW, TMQ_SPACE_TURN_BYTES_MAX,   \
        CONFIG_M, 1024 * CONFIG_G, NULL, "texts of the turns of one namespace; beyond it the same") \
+    X (TASK_ARTIFACT_BYTES, "limits/task_artifact_bytes", SIZE, NOW, TMQ_ARTIFACTS_BYTES_MAX,      \
+       CONFIG_M, 1024 * CONFIG_G, NULL, "artifacts of a task; beyond it they are answered LIMIT")  \
+    X (NAMESPACE_ARTIFACT_BYTES, "limits/namespace_artifact_bytes", SIZE, NOW,                     \
+       TMQ_SPACE_ARTIFACT_BYTES_MAX, CONFIG_M, 1024 * CONFIG_G, NULL,                              \
+       "... of the tasks of one namespace; beyond it the same")                                    \
     X (NAMESPACES, "limits/namespaces", COUNT, NOW, 10000, 1, 1000000, NULL,                       \
        "namespaces with a history; an identity makes a tenth at once, then one in ten "            \
        "minutes")                                                                                  \

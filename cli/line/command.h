@@ -113,6 +113,7 @@ typedef enum option_id {
     OPT_METHOD,
     OPT_MIN_KEEP,
     OPT_MISSED,
+    OPT_OUT_FILE,
     OPT_OVERLAP,
     OPT_PAUSED,
     OPT_PARENT,

@@ -18,19 +18,21 @@
 
 static int fail (const outfile_t *self, const app_t *app)
 {
-    const int reason = errno;
+    return outfile_error (app, self->path, errno);
+}
+
+int outfile_error (const app_t *app, const char *path, int reason)
+{
     const bool full = reason == ENOSPC || reason == EDQUOT;
     return code_error (app, full ? TMQ_STORE_FULL : TMQ_INTERNAL,
                        full ? "free some space where the file is to be" : NULL,
-                       "cannot write %s: %s", self->path, strerror (reason));
+                       "cannot write %s: %s", path, strerror (reason));
 }
 
-/* Standard output or error by a name of theirs, a device, a pipe: what stays as it is, and is
- * written where it stands. False: there is none of that. */
-static bool open_place (const outfile_t *self, int *fd)
+bool outfile_open_place (const char *path, int *fd)
 {
     struct stat there, own;
-    if (stat (self->path, &there) != 0)
+    if (stat (path, &there) != 0)
         return false;
     for (int i = STDOUT_FILENO; i <= STDERR_FILENO; i++) {
         if (fstat (i, &own) == 0 && own.st_dev == there.st_dev && own.st_ino == there.st_ino) {
@@ -40,7 +42,7 @@ static bool open_place (const outfile_t *self, int *fd)
     }
     if (S_ISREG (there.st_mode) || S_ISDIR (there.st_mode))
         return false;
-    *fd = open (self->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    *fd = open (path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     return true;
 }
 
@@ -83,7 +85,7 @@ int outfile_open (outfile_t *out, const app_t *app, const char *path, const char
     if (!path)
         return EXIT_OK;
     int fd;
-    if (!open_place (out, &fd))
+    if (!outfile_open_place (path, &fd))
         fd = open_part (out, part);
     if (fd < 0)
         return fail (out, app);

@@ -27,4 +27,10 @@ int outfile_open (outfile_t *out, const app_t *app, const char *path, const char
  * nothing is left of it. 0 or an exit code. */
 int outfile_close (outfile_t *self, const app_t *app, bool good, bool synced);
 
+/* What cannot be written, by an errno. Returns the exit code. */
+int outfile_error (const app_t *app, const char *path, int reason);
+/* Standard output or error by a name of theirs, a device, a pipe: what stays as it is, and is
+ * written where it stands: *fd, or -1 with errno. False: the path is none of that. */
+bool outfile_open_place (const char *path, int *fd);
+
 #endif

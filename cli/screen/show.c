@@ -215,6 +215,10 @@ static void put_event_what (const app_t *app, FILE *out, const tmq_event_t *even
         fputs ("  ", out);
         print_text (app, out, event->name);
     }
+    if (event->kind == TMQ_EVENT_ARTIFACT) {
+        fputs ("  ", out);
+        print_text (app, out, event->name);
+    }
     if (event->has_progress) {
         progress_text (text, sizeof text, event->progress_done, event->progress_total,
                        event->progress_unit, event->progress_message);

@@ -42,11 +42,17 @@ void write_receipt (json_writer_t *writer, const tmq_receipt_t *receipt, const c
     json_write_object_end (writer);
 }
 
-int put_result (app_t *app, const tmq_task_t *task)
+int put_result (app_t *app, const tmq_task_t *task, const char *path)
 {
     char text[37];
     tmq_error_t error = {0};
-    if (task->result_blob.bytes == 0) {
+    if (path) {
+        const bool any = task->body_bytes > 0 || task->result_blob.bytes > 0 ||
+                         task->status == TMQ_STATUS_COMPLETED;
+        const int code = any ? save_body_as (app, task, true, path) : EXIT_OK;
+        if (code)
+            return code;
+    } else if (task->result_blob.bytes == 0) {
         put_body (task);
     } else {
         fflush (stdout);

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/patience.h"
+#include "screen/artifacts.h"
 #include "screen/items.h"
 #include "screen/members.h"
 #include "verbs/spec.h"
@@ -65,6 +66,16 @@ static int load_task (tmq_task_t **out, const app_t *app, get_function_t *get, c
     return code;
 }
 
+static int load_artifacts (record_t *self, const app_t *app, const tmq_id_t *id, tmq_error_t *error)
+{
+    patience_t patience = {0};
+    int code;
+    do
+        code = tmq_artifacts (&self->artifacts, app->client, id, app->timeout_ms, error);
+    while (patience_waits (&patience, error, app->timeout_ms));
+    return code;
+}
+
 int record_load (record_t *out, app_t *app, const tmq_id_t *id, unsigned wants, tmq_error_t *error)
 {
     *out = (record_t){.wants = wants};
@@ -79,6 +90,8 @@ int record_load (record_t *out, app_t *app, const tmq_id_t *id, unsigned wants, 
         code = attempts_load (&out->attempts, app, id, error);
     if (code == TMQ_OK && out->task->turns > 0 && wants & (RECORD_TURNS | RECORD_FILES))
         code = turns_load (&out->turns, app, id, wants & RECORD_TURNS, error);
+    if (code == TMQ_OK && out->task->artifacts > 0 && wants & RECORD_ARTIFACTS)
+        code = load_artifacts (out, app, id, error);
     return code;
 }
 
@@ -90,6 +103,7 @@ void record_clear (record_t *self)
         tmq_event_list_free (self->event_pages[i]);
     free (self->event_pages);
     free (self->events);
+    tmq_artifact_list_free (self->artifacts);
     tmq_task_free (self->payload);
     tmq_task_free (self->task);
 }
@@ -213,6 +227,10 @@ void record_write (json_writer_t *writer, app_t *app, const record_t *self)
     if (self->wants & RECORD_FILES) {
         json_write_key (writer, "files");
         turns_write_files (writer, &self->turns);
+    }
+    if (self->artifacts) {
+        json_write_key (writer, "artifacts");
+        artifacts_write (writer, self->artifacts);
     }
     if (self->wants & RECORD_EVENTS)
         write_events (writer, self);

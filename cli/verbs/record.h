@@ -19,7 +19,8 @@ typedef enum record_part {
     RECORD_ATTEMPTS = 4,
     RECORD_TURNS = 8,
     RECORD_FILES = 16, /* that the turns touched */
-    RECORD_EXACT = 32  /* what an import needs beside the rest */
+    RECORD_EXACT = 32, /* what an import needs beside the rest */
+    RECORD_ARTIFACTS = 64
 } record_part_t;
 
 typedef struct record {
@@ -33,6 +34,7 @@ typedef struct record {
     parts_t parts;
     attempts_view_t attempts;
     turns_view_t turns;
+    tmq_artifact_list_t *artifacts; /* NULL: none, or not asked for */
 } record_t;
 
 /* Asks for them, one after the other. Returns TMQ_OK or the code in error. To be cleared in any

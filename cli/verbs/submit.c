@@ -127,7 +127,7 @@ static int submit_one (app_t *app, spec_t *spec)
     char id[37];
     tmq_id_format (&receipt.id, id);
     note (app, "%s", id);
-    return wait_for_result (app, &receipt.id);
+    return wait_for_result (app, &receipt.id, NULL);
 }
 
 int run_submit (app_t *app)

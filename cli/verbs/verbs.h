@@ -62,6 +62,7 @@ extern const verb_t audit_verbs[];
 extern const verb_t journal_verbs[];
 extern const verb_t queue_verbs[];
 extern const verb_t worker_verbs[];
+extern const verb_t artifact_verbs[];
 extern const verb_t context_verbs[];
 extern const verb_t mail_verbs[];
 extern const verb_t session_verbs[];

@@ -117,7 +117,7 @@ static void take_one (void *context, const tmq_completion_t *answer)
     error->code = answer->code;
 }
 
-int wait_for_result (app_t *app, const tmq_id_t *id)
+int wait_for_result (app_t *app, const tmq_id_t *id, const char *path)
 {
     tmq_task_t *task;
     tmq_error_t error = {0};
@@ -136,7 +136,7 @@ int wait_for_result (app_t *app, const tmq_id_t *id)
         return deadline_error (app, id);
     if (error.code != TMQ_OK)
         return library_error (app, &error, text);
-    code = put_result (app, task);
+    code = put_result (app, task, path);
     tmq_task_free (task);
     return code;
 }

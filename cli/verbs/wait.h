@@ -10,6 +10,6 @@
 
 /* Waits for one task, as long as --for says, and puts its result on stdout. Returns an exit
  * code. */
-int wait_for_result (app_t *app, const tmq_id_t *id);
+int wait_for_result (app_t *app, const tmq_id_t *id, const char *path);
 
 #endif

@@ -23,14 +23,33 @@ void body_drop (body_t *self)
     body_init (self);
 }
 
+static bool begin_hash (body_t *self)
+{
+    if (self->hash)
+        return true;
+    self->hash = aligned_alloc (_Alignof(crypto_generichash_state), sizeof *self->hash);
+    if (self->hash)
+        crypto_generichash_init (self->hash, NULL, 0, TMQ_BLOB_HASH_BYTES);
+    return self->hash != NULL;
+}
+
+ssize_t body_take (body_t *self, int fd, char *piece, size_t length)
+{
+    self->fd = fd;
+    if (!begin_hash (self))
+        return -1;
+    const ssize_t got = pread (fd, piece, length, (off_t) self->bytes);
+    if (got > 0) {
+        crypto_generichash_update (self->hash, (const unsigned char *) piece, (size_t) got);
+        self->bytes += (uint64_t) got;
+    }
+    return got;
+}
+
 bool body_add (body_t *self, const void *bytes, size_t length)
 {
-    if (!self->hash) {
-        self->hash = aligned_alloc (_Alignof(crypto_generichash_state), sizeof *self->hash);
-        if (!self->hash)
-            return false;
-        crypto_generichash_init (self->hash, NULL, 0, TMQ_BLOB_HASH_BYTES);
-    }
+    if (!begin_hash (self))
+        return false;
     if (self->fd < 0)
         self->fd = spool_make ();
     if (self->fd < 0 || lseek (self->fd, (off_t) self->bytes, SEEK_SET) < 0 ||

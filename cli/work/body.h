@@ -18,6 +18,9 @@ typedef struct body {
 
 void body_init (body_t *self);
 void body_drop (body_t *self);
+/* Reads on in a file that stays the caller's, whose bytes are the body: at most length of them. 0
+ * at its end, -1 with errno. */
+ssize_t body_take (body_t *self, int fd, char *piece, size_t length);
 /* The next bytes; false with errno. */
 bool body_add (body_t *self, const void *bytes, size_t length);
 /* What it is now. */

@@ -21,7 +21,8 @@ static const char *const own_names[] = {
     "TASKMQ_TRACE=",           "TASKMQ_MAX_RUNTIME_MS=", "TASKMQ_METHOD=",   "TASKMQ_FD=",
     "TASKMQ_LABELS=",          "TASKMQ_META=",           "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=",
     "TASKMQ_NAMESPACE=",       "TASKMQ_AFTER=",          "TASKMQ_TURNS=",    "TASKMQ_WORKDIR=",
-    "TASKMQ_CHECKPOINT_FILE=", "TASKMQ_META_FILE=",      "TRACEPARENT=",     "TRACESTATE="};
+    "TASKMQ_CHECKPOINT_FILE=", "TASKMQ_META_FILE=",      "TRACEPARENT=",     "TRACESTATE=",
+    "TASKMQ_ARTIFACTS="};
 /* Secrets of the worker, which are none of the program's business. */
 static const char *const secret_names[] = {"TASKMQ_KEY=", "TASKMQ_JOIN="};
 static const char key_file_name[] = "TASKMQ_KEY_FILE";
@@ -141,6 +142,7 @@ static void put_place (variables_t *self, const work_job_t *job)
         const char *name;
         const char *what;
     } paths[] = {{"TASKMQ_WORKDIR", WORKPLACE_WORK},
+                 {"TASKMQ_ARTIFACTS", WORKPLACE_ARTIFACTS},
                  {"TASKMQ_CHECKPOINT_FILE", WORKPLACE_CHECKPOINT},
                  {"TASKMQ_META_FILE", WORKPLACE_META},
                  {"TASKMQ_PAYLOAD_FILE", WORKPLACE_PAYLOAD}};

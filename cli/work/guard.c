@@ -179,6 +179,18 @@ static void tidy (const guard_t *self, const char *place)
     _exit (0);
 }
 
+/* Until it has attached what there is, or is gone. */
+static void await_worker (guard_t *self)
+{
+    char wish;
+    ssize_t bytes;
+    do
+        bytes = recv (self->channel, &wish, sizeof wish, 0);
+    while (bytes > 0 || (bytes < 0 && errno == EINTR));
+    close (self->channel);
+    self->channel = -1;
+}
+
 static bool close_between (unsigned low, unsigned high)
 {
     return low + 1 >= high || close_range (low + 1, high - 1, 0) == 0;
@@ -234,8 +246,13 @@ _Noreturn void guard_run (const guard_plan_t *plan, int channel)
     guard_loop (&self, &end);
     if (self.stopping || end.signal)
         clear_rest (&self);
+    end.kept = self.channel >= 0 && workplace_keep (plan->artifacts, plan->kept);
     tidy (&self, plan->place);
     if (self.channel >= 0)
         send (self.channel, &end, sizeof end, MSG_NOSIGNAL);
+    if (end.kept) {
+        await_worker (&self);
+        tidy (&self, plan->kept);
+    }
     _exit (0);
 }

@@ -10,7 +10,8 @@
  *
  * The two talk over a socket pair. The worker sends one byte per wish (guard_wish_t); its end of
  * the pair closes when it dies. The guard sends one guard_end_t when the program has ended and its
- * private directory is removed; one that takes long goes on being removed behind that.
+ * private directory is removed; one that takes long goes on being removed behind that. What the
+ * program left to be attached stays until the worker closes its end.
  *
  * Failure policy: the program is killed with its guard, but then nobody looks for what the program
  * has started. A guard holds nothing and does little, so hardly anything but a deliberate SIGKILL
@@ -18,6 +19,7 @@
 #ifndef TASKCTL_GUARD_H
 #define TASKCTL_GUARD_H
 
+#include <stdbool.h>
 #include <sys/resource.h>
 
 typedef enum guard_wish {
@@ -30,6 +32,7 @@ typedef enum guard_wish {
 typedef struct guard_end {
     int status; /* exit status, or 128 + the signal */
     int signal; /* that ended it; 0: none */
+    bool kept;  /* it left something to be attached (workplace_kept) */
 } guard_end_t;
 
 /* What the program gets. */
@@ -40,7 +43,9 @@ typedef struct guard_plan {
     const struct rlimit *files;
     int in, out, err, talk; /* become its 0, 1, 2 and GUARD_TALK_FD */
     int failure;            /* gets the errno if it cannot be executed; closed when it can */
-    const char *place;      /* removed when it has ended (workplace.h) */
+    const char *place;      /* removed when it has ended (workplace.h) … */
+    const char *artifacts;  /* … but for this, … */
+    const char *kept;       /* … which is moved to here */
 } guard_plan_t;
 
 /* The program's end of TASKMQ_FD: one digit, because dash reads no more behind >&. */

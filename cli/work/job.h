@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "line/app.h"
+#include "work/attach.h"
 #include "work/body.h"
 #include "work/upload.h"
 
@@ -97,6 +98,9 @@ typedef struct job {
     talk_t talk;
     char last_line[TMQ_ERROR_MESSAGE_BYTES_MAX + 1]; /* of stderr */
     char *place; /* its private directory (workplace.h), which the guard removes */
+    char *kept;  /* what it left to be attached, which the guard removes when this job goes */
+    bool has_kept;
+    attach_t attach;
     job_stop_t stop;
     uint64_t kill_at_ms; /* SIGKILL then; 0: not being stopped */
     uint64_t started_at_ms;

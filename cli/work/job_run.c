@@ -179,19 +179,21 @@ static void bury (work_job_t *job)
     guard_end_t end;
     /* Without a word the guard was killed, and the program with it. */
     if (recv (job->fds[JOB_GUARD], &end, sizeof end, MSG_DONTWAIT) != (ssize_t) sizeof end) {
-        end = (guard_end_t){128 + SIGKILL, SIGKILL};
+        end = (guard_end_t){128 + SIGKILL, SIGKILL, false};
         job_tidy (job);
     }
     take_rest (job, JOB_OUT, take_out);
     take_rest (job, JOB_TALK, talk_take);
     take_rest (job, JOB_ERR, take_err);
     flush_err (job, true);
-    while (waitpid (job->guard, NULL, 0) < 0 && errno == EINTR)
+    job->has_kept = end.kept;
+    while (!end.kept && waitpid (job->guard, NULL, 0) < 0 && errno == EINTR)
         continue;
     job->status = end.status;
     job->signal = end.signal;
     job->exited = true;
-    close_end (job, JOB_GUARD);
+    if (!end.kept)
+        close_end (job, JOB_GUARD);
 }
 
 void job_poll_fill (const work_job_t *job, struct pollfd out[JOB_FDS])
@@ -200,7 +202,8 @@ void job_poll_fill (const work_job_t *job, struct pollfd out[JOB_FDS])
         short events = i == JOB_IN ? POLLOUT : POLLIN;
         if (i == JOB_TALK && talk_waits (job))
             events |= POLLOUT;
-        out[i] = (struct pollfd){job->fds[i], events, 0};
+        const bool silent = i == JOB_GUARD && job->exited;
+        out[i] = (struct pollfd){silent ? -1 : job->fds[i], events, 0};
     }
 }
 

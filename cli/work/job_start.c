@@ -124,6 +124,7 @@ static bool write_payload (const work_job_t *job, int payload)
 static bool make_place (work_job_t *job, const tmq_part_t *checkpoint, int payload)
 {
     job->place = workplace_make ();
+    job->kept = job->place ? workplace_kept (job->place) : NULL;
     return job->place &&
            workplace_write (job->place, WORKPLACE_CHECKPOINT, checkpoint ? checkpoint->bytes : NULL,
                             checkpoint ? checkpoint->length : 0) &&
@@ -150,6 +151,7 @@ static bool exec_succeeded (int failure, pid_t guard)
 static bool launch (work_job_t *job, const job_plan_t *plan, child_ends_t *ends, int failure,
                     bool *unrunnable)
 {
+    char *artifacts = workplace_path (job->place, WORKPLACE_ARTIFACTS);
     const guard_plan_t guard = {
         .path = plan->path,
         .command = plan->command,
@@ -161,12 +163,15 @@ static bool launch (work_job_t *job, const job_plan_t *plan, child_ends_t *ends,
         .talk = ends->talk,
         .failure = ends->failure,
         .place = job->place,
+        .artifacts = artifacts,
+        .kept = job->kept,
     };
     job->guard = fork ();
     if (job->guard == 0)
         guard_run (&guard, ends->channel);
     const int reason = errno;
     environment_free (guard.environment);
+    free (artifacts);
     close_ends (ends);
     errno = reason;
     if (job->guard < 0)
@@ -188,6 +193,7 @@ work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignm
     job->assignment = *assignment;
     job->worker = worker;
     body_init (&job->large);
+    attach_init (&job->attach);
     job->started_at_ms = mono_ms ();
     if (job->assignment->max_runtime_ms)
         job->overrun_at_ms =
@@ -216,6 +222,8 @@ void job_tidy (const work_job_t *job)
     bool slow;
     if (job->place)
         workplace_remove (job->place, TIDY_MS, &slow);
+    if (job->kept)
+        workplace_remove (job->kept, TIDY_MS, &slow);
 }
 
 void job_free (work_job_t *job)
@@ -224,7 +232,11 @@ void job_free (work_job_t *job)
         return;
     for (int i = 0; i < JOB_FDS; i++)
         close_fd (&job->fds[i]);
+    if (job->has_kept) /* it was told of the end of its guard's work by the end of the channel */
+        waitpid (job->guard, NULL, 0);
+    attach_free (&job->attach);
     free (job->place);
+    free (job->kept);
     free (job->out);
     body_drop (&job->large);
     talk_free (job);

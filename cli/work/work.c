@@ -165,6 +165,29 @@ static bool is_flushing (const work_t *self, work_job_t *job)
     return left > FLUSH_BYTES;
 }
 
+static attach_of_t attach_of (const work_job_t *job)
+{
+    return (attach_of_t){.app = job->plan->app,
+                         .worker = job->worker,
+                         .assignment = job->assignment,
+                         .kept = job->kept};
+}
+
+/* Its artifacts are attached before its outcome is told. */
+static bool is_attaching (work_t *self, work_job_t *job)
+{
+    if (!job->has_kept || job->attach.done || self->stage >= STAGE_GIVING_BACK)
+        return false;
+    if (job->stop != STOP_NONE)
+        return false;
+    const attach_of_t of = attach_of (job);
+    void *user = job->attach.begun ? NULL : (void *) ++self->fetches;
+    const attach_state_t state = attach_run (&job->attach, &of, user);
+    if (state == ATTACH_CANCELLED)
+        job->stop = STOP_CANCELLED;
+    return state == ATTACH_RUNS;
+}
+
 /* A result that is larger than a frame, of a program that ended well, is uploaded before its
  * attempt ends. True: it is not there yet. */
 static bool is_uploading (work_t *self, work_job_t *job)
@@ -206,9 +229,23 @@ static work_job_t *find_upload (const work_t *self, const void *user)
     return NULL;
 }
 
+static work_job_t *find_attaching (const work_t *self, const void *user)
+{
+    for (size_t i = 0; user && i < self->jobs_count; i++)
+        if (self->jobs[i]->attach.user == user)
+            return self->jobs[i];
+    return NULL;
+}
+
 static void take_piece (work_t *self, const tmq_completion_t *answer)
 {
-    work_job_t *job = find_upload (self, answer->user);
+    work_job_t *job = find_attaching (self, answer->user);
+    if (job) {
+        const attach_of_t of = attach_of (job);
+        attach_take (&job->attach, &of, answer);
+        return;
+    }
+    job = find_upload (self, answer->user);
     if (job)
         upload_take (&job->upload, self->app->client, &job->large, answer);
 }
@@ -506,7 +543,8 @@ static void take_answers (work_t *self)
             take_drain (self, answer);
         else if (report_is_answer (answer))
             take_report (self, answer);
-        else if (answer->op == TMQ_OP_BLOB_BEGIN || answer->op == TMQ_OP_BLOB_CHUNK)
+        else if (answer->op == TMQ_OP_BLOB_BEGIN || answer->op == TMQ_OP_BLOB_CHUNK ||
+                 answer->op == TMQ_OP_ARTIFACT)
             take_piece (self, answer);
         else if (answer->op == TMQ_OP_CHECKPOINT_READ)
             take_checkpoint (self, answer);
@@ -557,7 +595,8 @@ static bool poll_once (work_t *self)
     /* Backwards, because the end of a job moves the last one into its place. */
     for (size_t i = self->jobs_count; i-- > 0;) {
         if (job_poll_take (self->jobs[i], self->fds + 2 + i * JOB_FDS) &&
-            !is_flushing (self, self->jobs[i]) && !is_uploading (self, self->jobs[i]))
+            !is_flushing (self, self->jobs[i]) && !is_attaching (self, self->jobs[i]) &&
+            !is_uploading (self, self->jobs[i]))
             end_job (self, i);
     }
     if (self->fds[1].revents)

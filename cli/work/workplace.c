@@ -26,21 +26,32 @@ char *workplace_path (const char *place, const char *name)
     return path;
 }
 
+char *workplace_kept (const char *place)
+{
+    char *path = must_alloc (strlen (place) + sizeof "-artifacts");
+    sprintf (path, "%s-artifacts", place);
+    return path;
+}
+
+static bool make_inner (const char *place, const char *name)
+{
+    char *path = workplace_path (place, name);
+    const bool made = mkdir (path, 0700) == 0;
+    free (path);
+    return made;
+}
+
 char *workplace_make (void)
 {
     const char *directory = getenv ("TMPDIR");
     char *place = workplace_path (directory && *directory ? directory : "/tmp", "taskmq-XXXXXX");
-    char *work = NULL;
     bool slow;
     const bool made = mkdtemp (place) != NULL;
-    if (made && mkdir ((work = workplace_path (place, WORKPLACE_WORK)), 0700) == 0) {
-        free (work);
+    if (made && make_inner (place, WORKPLACE_WORK) && make_inner (place, WORKPLACE_ARTIFACTS))
         return place;
-    }
     const int reason = errno;
     if (made)
         workplace_remove (place, UINT64_MAX, &slow);
-    free (work);
     free (place);
     errno = reason;
     return NULL;
@@ -175,6 +186,13 @@ static void empty_top (removal_t *self, int top, const char *name)
     for_each_entry (self, fd, empty_inner);
     close (fd);
     remove_plain (self, top, name);
+}
+
+bool workplace_keep (const char *artifacts, const char *kept)
+{
+    if (rmdir (artifacts) == 0 || (errno != ENOTEMPTY && errno != EEXIST))
+        return false;
+    return rename (artifacts, kept) == 0;
 }
 
 bool workplace_remove (const char *place, uint64_t longest_ms, bool *slow)

@@ -22,6 +22,12 @@ bool workplace_write (const char *place, const char *name, const void *data, siz
 /* The same with all that is in a file. */
 bool workplace_copy (const char *place, const char *name, int from);
 
+/* Where what the program left in its directory for artifacts waits until it is attached. Freed by
+ * free (). */
+char *workplace_kept (const char *place);
+/* Moves it there. False: there is nothing. Does only what a signal handler may do, as the next. */
+bool workplace_keep (const char *artifacts, const char *kept);
+
 /* Does only what a signal handler may do. False if something is left, because it took longer than
  * that or could not be removed; *slow tells which. One that is gone is removed. */
 bool workplace_remove (const char *place, uint64_t longest_ms, bool *slow);
@@ -31,5 +37,6 @@ bool workplace_remove (const char *place, uint64_t longest_ms, bool *slow);
 #define WORKPLACE_CHECKPOINT "checkpoint"
 #define WORKPLACE_META "meta"
 #define WORKPLACE_WORK "work"
+#define WORKPLACE_ARTIFACTS "artifacts"
 
 #endif

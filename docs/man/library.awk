@@ -20,6 +20,7 @@ BEGIN {
     page["Queues."] = "tmq_queues|what is set for queues, and how they stand"
     page["Workers."] = "tmq_workers|take tasks and end them"
     page["Turns of the work."] = "tmq_turns|what was said and done, turn by turn"
+    page["Artifacts."] = "tmq_artifacts|bodies with names that workers attach to tasks"
     page["Import."] = "tmq_import|tasks as they were in another broker"
     page["Large bodies."] = "tmq_blobs|payloads and results that are larger than a frame"
     page["Logs."] = "tmq_logs|what the programs of workers write"

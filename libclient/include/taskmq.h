@@ -407,7 +407,10 @@ typedef enum tmq_op {
     /* Large bodies (taskmq_blobs.h). */
     TMQ_OP_BLOB_BEGIN, /* and the next one: of blocking calls, and tmq_blob_send_start */
     TMQ_OP_BLOB_CHUNK,
-    TMQ_OP_BLOB_READ
+    TMQ_OP_BLOB_READ,
+    /* Artifacts (taskmq_artifacts.h). */
+    TMQ_OP_ARTIFACT,
+    TMQ_OP_ARTIFACTS /* of blocking calls only */
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -432,8 +435,9 @@ typedef struct tmq_vacuum_state tmq_vacuum_state_t;   /* of taskmq_admin.h */
 typedef struct tmq_cleanup_state tmq_cleanup_state_t; /* the same */
 typedef struct tmq_changed tmq_changed_t;
 typedef struct tmq_worker_page tmq_worker_list_t;
-typedef struct tmq_attempt_page tmq_attempt_list_t; /* of taskmq_again.h */
-typedef struct tmq_turn_page tmq_turn_list_t;       /* of taskmq_turns.h */
+typedef struct tmq_attempt_page tmq_attempt_list_t;   /* of taskmq_again.h */
+typedef struct tmq_turn_page tmq_turn_list_t;         /* of taskmq_turns.h */
+typedef struct tmq_artifact_page tmq_artifact_list_t; /* of taskmq_artifacts.h */
 
 /* The answer to what a _start function began, or news. Which pointers are set follows from op. They
  * are set only when code is 0; but receipts always tell about every task. They belong to the
@@ -446,7 +450,8 @@ typedef struct tmq_completion {
     tmq_receipt_t *receipts; /* SUBMIT (1), SUBMIT_BATCH */
     size_t receipts_count;
     tmq_id_t task_id;         /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL,
-                                 ASK, ANSWER, CHECKPOINT, CHECKPOINT_READ, TURN */
+                                 ASK, ANSWER, CHECKPOINT, CHECKPOINT_READ, TURN,
+                                 ARTIFACT */
     tmq_status_t status;      /* WAIT */
     tmq_task_t *task;         /* GET, RESULT, PAYLOAD, CANCEL, ADOPT */
     tmq_task_list_t *list;    /* LIST */
@@ -653,6 +658,8 @@ struct tmq_task {
                                 length, and tmq_payload_read and tmq_payload_save read it */
     tmq_blob_t result_blob;  /* the same of its result: then result_bytes is its length, and
                                 tmq_result_read and tmq_result_save read it */
+    uint32_t artifacts;      /* that its workers attached (taskmq_artifacts.h), … */
+    uint64_t artifact_bytes; /* … and their bytes together */
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);
@@ -806,6 +813,7 @@ TMQ_API int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *us
 /* One header is enough: these are its parts by area, and need what stands above. */
 #include "taskmq_admin.h"
 #include "taskmq_again.h"
+#include "taskmq_artifacts.h"
 #include "taskmq_blobs.h"
 #include "taskmq_events.h"
 #include "taskmq_import.h"

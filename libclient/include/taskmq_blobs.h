@@ -74,6 +74,17 @@ TMQ_API int tmq_result_read_start (tmq_client_t *client, const tmq_id_t *id, uin
 TMQ_API int tmq_result_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
                              tmq_error_t *error);
 
+/* The same into a regular file that is open for reading and writing, from where an earlier call
+ * ended: what the file has counts as the beginning. It is read once, only what is missing is
+ * fetched, and the hash is compared over all of it. If that is another one, everything is fetched
+ * again. After TMQ_OK the file has the bytes and no others; synced it is not. After any other code
+ * what was fetched stays, for the next call. The descriptor's position is not used. *fetched (may
+ * be NULL): the bytes that came from the broker. Codes: those of tmq_result_save. */
+TMQ_API int tmq_result_fetch (tmq_client_t *client, const tmq_id_t *id, int fd, uint64_t *fetched,
+                              uint32_t timeout_ms, tmq_error_t *error);
+TMQ_API int tmq_payload_fetch (tmq_client_t *client, const tmq_id_t *id, int fd, uint64_t *fetched,
+                               uint32_t timeout_ms, tmq_error_t *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -128,6 +128,8 @@ static const struct op {
     [TMQ_OP_PURGE] = {core_reply_changed, NULL},
     [TMQ_OP_ADOPT] = {core_reply_cancel, NULL},
     [TMQ_OP_ATTEMPTS] = {core_reply_attempts, NULL},
+    [TMQ_OP_ARTIFACT] = {core_reply_done, word_ended},
+    [TMQ_OP_ARTIFACTS] = {core_reply_artifacts, NULL},
     [TMQ_OP_TURN] = {core_reply_done, word_ended},
     [TMQ_OP_TURNS] = {core_reply_turns, NULL},
     [TMQ_OP_SEARCH] = {core_reply_search, NULL},

@@ -81,7 +81,7 @@ static void broker_start (world_t *world)
     }
     cleaner_configure (world, &config);
     config.round.dependents = 2;
-    config.round.turns = 1;
+    config.round.leftovers = 1;
     config.log_bytes_max = SIM_LOG_BYTES_MAX;
     list_init (&broker->logs.pieces);
     config.looks_max = config.ring_bytes == 4096 ? 20 : config.looks_max;

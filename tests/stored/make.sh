@@ -7,6 +7,7 @@
 #   schema-7-db.tar.gz   of df48c5a^: schema 7, the journal still a database
 #   schema-7-log.tar.gz  of df48c5a: … and a log, as today
 #   schema-8.tar.gz      of 25e2b1d
+#   schema-9.tar.gz      of eb773c3a, with a payload and a result that are blobs, and turns
 #
 # The files stand in the tree because nobody can make them without these versions, and an upgrade has
 # to be tried on what they really wrote.
@@ -47,14 +48,15 @@ work ()
 
 fields=task_id,queue,session,status,status_message,progress,labels,meta,attempt,created_at,finished_at
 fields=$fields,payload_bytes,result_bytes,result_type,error,dead,ttl_ms,not_before
-large=$(head -c 3000 /dev/zero | tr '\0' x)
 start
+head -c 300000 /dev/zero | tr '\0' y >large
 ctl context put plan --data '{"a":1}'
 ctl queue set slow --max-running 2
 done_id=$(ctl submit 'done' --ttl 0 --data paid --label kind=done --label shop=north --session s1)
-large_id=$(ctl submit 'done' --ttl 0 --data "$large")
 work 'done' 'echo "progress 1/3 pages" >&$TASKMQ_FD; echo well done; cat'
 ctl wait "$done_id" >/dev/null
+large_id=$(ctl submit large --ttl 0 --file large)
+work large 'echo "turn {\"agent\":\"ann\",\"content\":\"looked\"}" >&$TASKMQ_FD; cat; echo end'
 ctl wait "$large_id" >/dev/null
 failed_id=$(ctl submit failing --ttl 0 --data bad --max-attempts 1)
 work failing 'echo no luck >&2; exit 3'
@@ -100,5 +102,5 @@ wait "$broker" 2>/dev/null || :
 broker=
 sort list >killed/list
 cd killed
-tar -c --sort=name --sparse --owner=0 --group=0 --mtime=@0 taskmq.db taskmq.db-wal journal.* audit.jsonl list | gzip -9n >"$file"
+tar -c --sort=name --sparse --owner=0 --group=0 --mtime=@0 taskmq.db taskmq.db-wal journal.* audit.jsonl blobs list | gzip -9n >"$file"
 cd /

@@ -460,6 +460,8 @@ static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, 
             at = take_body (item, at, item->reply->item_page->body);
         else if (item->reply->body_case == TASKMQ__REPLY__BODY_TURN_PAGE)
             at = take_body (item, at, item->reply->turn_page->body);
+        else if (item->reply->body_case == TASKMQ__REPLY__BODY_BLOB_PART)
+            at = take_body (item, at, item->reply->blob_part->body);
         else if (item->reply->body_case == TASKMQ__REPLY__BODY_CHECKPOINT_STATE)
             at = take_body (item, at, item->reply->checkpoint_state->body);
     }

@@ -467,6 +467,35 @@ SEND (send_search)
     return rig_search (rig, ME, "word", (ProtobufCBinaryData){0}, false);
 }
 
+SEND (send_artifacts)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__Artifacts artifacts = TASKMQ__ARTIFACTS__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    artifacts.task_id = (ProtobufCBinaryData){sizeof (id.bytes), id.bytes};
+    request.op_case = TASKMQ__REQUEST__OP_ARTIFACTS;
+    request.artifacts = &artifacts;
+    return rig_send (rig, ME, &request, NULL, 0);
+}
+
+SEND (send_artifact)
+{
+    const Taskmq__Assignment *assignment = lease_of (rig, n);
+    Taskmq__Lease lease = TASKMQ__LEASE__INIT;
+    Taskmq__ArtifactPut put = TASKMQ__ARTIFACT_PUT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint8_t request_id[16] = {7};
+    lease.task_id = assignment->task_id;
+    lease.attempt = assignment->attempt;
+    lease.secret = assignment->secret;
+    put.lease = &lease;
+    put.name = (char *) (uintptr_t) "a";
+    request.op_case = TASKMQ__REQUEST__OP_ARTIFACT;
+    request.request_id = (ProtobufCBinaryData){sizeof (request_id), request_id};
+    request.artifact = &put;
+    return rig_send (rig, ME, &request, NULL, 0);
+}
+
 SEND (send_turns)
 {
     return rig_turns (rig, ME, n, 0, 0);
@@ -540,6 +569,8 @@ static const probe_t PROBES[] = {
     {"attempts", send_attempts, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"attempts", send_attempts, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"turns", send_turns, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
+    {"artifacts", send_artifacts, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
+    {"artifacts", send_artifacts, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"turns", send_turns, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"resolve", send_resolve, judge_resolved, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"list", send_list, judge_page, OWN, "y---- yy--y ddddd bb--b yyy-y yyy-y"},
@@ -576,6 +607,7 @@ static const probe_t PROBES[] = {
     {"checkpoint", send_checkpoint, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"checkpoint_read", send_checkpoint_read, judge_code, OWN,
      "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
+    {"artifact", send_artifact, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"turn", send_turn, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"ask", send_ask, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"take_answers", send_take_answers, judge_code, OWN,

@@ -377,7 +377,7 @@ static void they_go_with_the_task_in_slices (void **state)
 {
     (void) state;
     engine_config_t config = ENGINE_CONFIG_INIT;
-    config.round.turns = 3;
+    config.round.leftovers = 3;
     rig_t *rig = rig_new_with (&config);
     rig_link (rig, 0, "default");
     rig_link (rig, 1, "default");

@@ -603,6 +603,76 @@ static void test_fail (void **state)
     assert_bad (&request, TMQ_TOO_LARGE, "result_bytes");
 }
 
+static void test_artifact (void **state)
+{
+    (void) state;
+    static const char *const bad[] = {".",   "..",     ".hidden", "a/b",  "/etc/passwd",
+                                      "a\n", "\x1b[m", "\x7f",    "a\tb", "\xc2\x9b"};
+    static const char *const good[] = {"a",    "a b.txt", "\xc3\xa4.png", "-",
+                                       "a..b", "\\",      "\xc2\xa0"};
+    uint8_t hash[TMQ_BLOB_HASH_BYTES] = {1};
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__ArtifactPut put = TASKMQ__ARTIFACT_PUT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_ARTIFACT);
+    request.artifact = &put;
+    assert_bad (&request, TMQ_INVALID, "lease: is missing");
+    put.lease = &lease;
+    assert_bad (&request, TMQ_INVALID, "name: must not be empty");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        put.name = text_of (bad[i]);
+        assert_bad (&request, TMQ_INVALID, "name: must not");
+    }
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        put.name = text_of (good[i]);
+        assert_good (&request);
+    }
+    put.name = repeated ('n', TMQ_ARTIFACT_NAME_BYTES_MAX);
+    assert_good (&request);
+    put.name = repeated ('n', TMQ_ARTIFACT_NAME_BYTES_MAX + 1);
+    assert_bad (&request, TMQ_INVALID, "name: has more than 128 bytes");
+    put.name = text_of ("a");
+    put.type = repeated ('t', TMQ_CONTENT_TYPE_BYTES_MAX + 1);
+    assert_bad (&request, TMQ_TOO_LARGE, "type: 257 bytes, at most 256");
+    put.type = text_of ("");
+    put.bytes = 3;
+    assert_int_equal (judge (&request, 3).code, TMQ_OK);
+    put.bytes = TMQ_FRAME_BYTES_MAX + 1;
+    assert_bad (&request, TMQ_TOO_LARGE, "bytes");
+    put.bytes = 0;
+    put.blob = &blob;
+    assert_bad (&request, TMQ_INVALID, "blob");
+    blob.hash = (ProtobufCBinaryData){sizeof hash, hash};
+    blob.bytes = TMQ_FRAME_BYTES_MAX + 1;
+    assert_good (&request);
+    put.bytes = 1;
+    assert_bad (&request, TMQ_INVALID, "blob: must not stand beside bytes");
+}
+
+static void test_read_of_an_artifact (void **state)
+{
+    (void) state;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES] = {1};
+    Taskmq__BlobRead read = TASKMQ__BLOB_READ__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_BLOB_READ);
+    request.blob_read = &read;
+    read.task_id = bytes_of (16);
+    read.part = 3;
+    assert_bad (&request, TMQ_INVALID, "name: must not be empty");
+    read.name = text_of ("../a");
+    assert_bad (&request, TMQ_INVALID, "name: must not");
+    read.name = text_of ("a");
+    assert_good (&request);
+    read.hash = (ProtobufCBinaryData){31, hash};
+    assert_bad (&request, TMQ_INVALID, "hash: must have 32 bytes");
+    read.hash.len = 32;
+    assert_good (&request);
+    read.part = 2;
+    assert_bad (&request, TMQ_INVALID, "name, hash: only of an artifact");
+    read.part = 4;
+    assert_bad (&request, TMQ_INVALID, "part: must be in 1..3");
+}
+
 static void test_release (void **state)
 {
     (void) state;
@@ -726,6 +796,8 @@ int main (void)
         cmocka_unit_test (test_complete),
         cmocka_unit_test (test_fail),
         cmocka_unit_test (test_release),
+        cmocka_unit_test (test_artifact),
+        cmocka_unit_test (test_read_of_an_artifact),
     };
     return cmocka_run_group_tests (tests, judge_setup, judge_teardown);
 }

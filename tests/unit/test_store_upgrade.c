@@ -26,11 +26,9 @@ typedef struct stored {
     uint64_t stride; /* of the moments that are tried */
 } stored_t;
 
-static const stored_t STORED[] = {{"schema-6", 6, 5},
-                                  {"schema-7", 7, 9},
-                                  {"schema-7-db", 7, 31},
-                                  {"schema-7-log", 7, 17},
-                                  {"schema-8", 8, 7}};
+static const stored_t STORED[] = {{"schema-6", 6, 5},     {"schema-7", 7, 9},
+                                  {"schema-7-db", 7, 31}, {"schema-7-log", 7, 17},
+                                  {"schema-8", 8, 7},     {"schema-9", 9, 7}};
 enum { STORED_COUNT = sizeof (STORED) / sizeof (STORED[0]) };
 
 __attribute__ ((format (printf, 1, 2))) static void shell (const char *format, ...)
@@ -86,10 +84,11 @@ static void assert_undamaged (const fixture_t *f, uint64_t tasks)
 static void assert_copied (const fixture_t *f, const stored_t *stored)
 {
     shell ("mkdir %s/as-it-was && tar -xzf %s/tests/stored/%s.tar.gz -C %s/as-it-was &&"
-           " rm -f %s/as-it-was/list %s/as-it-was/audit.jsonl &&"
+           " rm -rf %s/as-it-was/list %s/as-it-was/audit.jsonl %s/as-it-was/blobs &&"
            " diff -r %s/as-it-was %s/backups/before-schema-%d && rm -r %s/as-it-was",
            f->directory, getenv ("TASKMQ_SOURCE"), stored->name, f->directory, f->directory,
-           f->directory, f->directory, f->directory, stored->schema + 1, f->directory);
+           f->directory, f->directory, f->directory, f->directory, stored->schema + 1,
+           f->directory);
 }
 
 static int upgraded_from (const fixture_t *f)
@@ -338,7 +337,7 @@ static void test_newer_data_names_what_was_before (void **state)
     shell ("mkdir %s/backups/before-schema-11", f->directory);
     assert_refused (f, STORE_ERROR_NEWER, "backups/before-schema-11 is how it was");
     shell ("mkdir %s/backups/before-schema-10", f->directory);
-    assert_refused (f, STORE_ERROR_NEWER, "backups/before-schema-10 is how it was");
+    assert_refused (f, STORE_ERROR_NEWER, "backups/before-schema-11 is how it was");
     change (f, "PRAGMA user_version = 5");
     assert_refused (f, STORE_ERROR_FOREIGN, "version in development (schema 5, readable from 6");
     stored_free (f);

@@ -26,7 +26,7 @@
     X (notices, 8192, "subscriptions looked at for notices of progress, and these")                \
     X (endings, 4096, "what ended subscriptions and waits held: names, tasks")                     \
     X (dependents, 1000, "tasks told of the end of one that they depend on")                       \
-    X (turns, 1000, "turns of tasks that were removed")                                            \
+    X (leftovers, 1000, "turns and artifacts of tasks that were removed")                          \
     X (lanes, 1000, "ready tasks that go to other lanes, and lanes with another weight")
 
 typedef struct budget {

@@ -59,12 +59,14 @@ typedef struct engine_config {
     size_t task_turn_bytes_max;  /* … of their bytes: 64 MiB, … */
     uint64_t turn_rate;          /* … in a second: 20, five times as many at once */
     size_t space_turn_bytes_max; /* of the turns of a namespace: 4 GiB */
-    size_t spaces_max;           /* namespaces with a history: 10,000 */
-    size_t spaces_at_once;       /* that an identity may make without a pause: 1,000 … */
-    int64_t space_ms;            /* … and then one in so long, 10 min: so nobody makes all of them
+    uint64_t task_artifact_bytes_max;  /* artifacts of a task, blobs included: 1 GiB, … */
+    uint64_t space_artifact_bytes_max; /* … of a namespace: 16 GiB */
+    size_t spaces_max;                 /* namespaces with a history: 10,000 */
+    size_t spaces_at_once;             /* that an identity may make without a pause: 1,000 … */
+    int64_t space_ms;        /* … and then one in so long, 10 min: so nobody makes all of them
                                  * before the first have gone, 37 days later */
-    size_t dependencies_max;     /* of tasks that wait for others, 1,000,000 */
-    uint32_t instants_rate;      /* instants of schedules a second, 2,000; one of more than 4 KiB
+    size_t dependencies_max; /* of tasks that wait for others, 1,000,000 */
+    uint32_t instants_rate;  /* instants of schedules a second, 2,000; one of more than 4 KiB
                                   * counts for each of them … */
     uint32_t space_instants_rate; /* … that those of a namespace may have on average, 500 */
     int64_t ttl_ms;               /* default of a task */
@@ -103,13 +105,15 @@ typedef struct engine_config {
         .kept_ms = TMQ_KEPT_MS, .task_turns_max = TMQ_TURNS_MAX,                                   \
         .task_turn_bytes_max = TMQ_TURNS_BYTES_MAX, .turn_rate = TMQ_TURN_RATE_MAX,                \
         .space_turn_bytes_max = TMQ_SPACE_TURN_BYTES_MAX, .spaces_at_once = 1000,                  \
-        .space_ms = 600000, .dependencies_max = 1000000, .instants_rate = 2000,                    \
-        .space_instants_rate = 500, .ttl_ms = TMQ_TTL_MS_DEFAULT,                                  \
-        .heartbeat_ms = TMQ_HEARTBEAT_MS, .gone_grace_ms = TMQ_GONE_GRACE_MS,                      \
-        .waits_max = 1000000, .link_reads_max = 64, .reads_max = 4096, .given_reads_max = 4,       \
-        .read_looks_max = 20000, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,             \
-        .fetched_bytes_max = 32u << 20, .log_bytes_max = 8u << 20, .log_rate = 1u << 20,           \
-        .blob_bytes_max = 16u << 20, .round = BUDGET_INIT                                          \
+        .task_artifact_bytes_max = TMQ_ARTIFACTS_BYTES_MAX,                                        \
+        .space_artifact_bytes_max = TMQ_SPACE_ARTIFACT_BYTES_MAX, .space_ms = 600000,              \
+        .dependencies_max = 1000000, .instants_rate = 2000, .space_instants_rate = 500,            \
+        .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,                            \
+        .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
+        .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
+        .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
+        .log_bytes_max = 8u << 20, .log_rate = 1u << 20, .blob_bytes_max = 16u << 20,              \
+        .round = BUDGET_INIT                                                                       \
     }
 
 #endif

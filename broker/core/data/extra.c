@@ -69,7 +69,12 @@ static const uint8_t *member_find (const buf_t *packed, unsigned member, uint64_
 }
 
 /* Numbers of taskmq.proto. */
-enum { MEMBER_PARENT = 16, MEMBER_PAYLOAD_BLOB = 37, MEMBER_RESULT_BLOB = 38 };
+enum {
+    MEMBER_PARENT = 16,
+    MEMBER_PAYLOAD_BLOB = 37,
+    MEMBER_RESULT_BLOB = 38,
+    MEMBER_ARTIFACTS = 255 /* the last one */
+};
 
 bool extra_parent (const buf_t *packed, tmq_id_t *out)
 {
@@ -122,9 +127,27 @@ buf_t *extra_without_hashes (buf_t *packed)
     return bare;
 }
 
+static size_t varint_bytes (uint64_t number)
+{
+    size_t bytes = 1;
+    for (; number >= 0x80; number >>= 7)
+        bytes++;
+    return bytes;
+}
+
+size_t extra_sent_bytes (const buf_t *packed)
+{
+    uint64_t length;
+    const uint8_t *at = packed == NULL ? NULL : member_find (packed, MEMBER_ARTIFACTS, &length);
+    if (at == NULL)
+        return buf_length (packed);
+    const size_t head = varint_bytes ((uint64_t) MEMBER_ARTIFACTS << 3) + varint_bytes (length);
+    return (size_t) (at - buf_bytes (packed)) - head;
+}
+
 uint64_t extra_bytes_beside (const buf_t *packed)
 {
-    enum { TURN_BYTES_TAG = 21 << 3 };
+    enum { TURN_BYTES_TAG = 21 << 3, ARTIFACT_BYTES_TAG = 40 << 3 };
     const uint8_t *at = buf_bytes (packed);
     const uint8_t *end = at + buf_length (packed);
     uint64_t tag;
@@ -132,8 +155,8 @@ uint64_t extra_bytes_beside (const buf_t *packed)
     uint64_t bytes =
         blob_bytes (packed, MEMBER_PAYLOAD_BLOB) + blob_bytes (packed, MEMBER_RESULT_BLOB);
     while (at < end && number_read (&at, end, &tag) && number_read (&at, end, &number)) {
-        if (tag == TURN_BYTES_TAG)
-            return bytes + number;
+        if (tag == TURN_BYTES_TAG || tag == ARTIFACT_BYTES_TAG)
+            bytes += number;
         if ((tag & 7) != 0 && ((tag & 7) != 2 || number > (uint64_t) (end - at)))
             return bytes; /* Extra has no other kinds */
         at += (tag & 7) == 0 ? 0 : number;
@@ -154,7 +177,9 @@ bool extra_waits (buf_t *packed)
     return waits;
 }
 
-enum { DEPENDENCY_BYTES = sizeof (Taskmq__Dependency) + 64 }; /* with its allocations */
+enum { ALLOCATIONS_BYTES = 64 }; /* of a dependency, of an artifact */
+enum { DEPENDENCY_BYTES = sizeof (Taskmq__Dependency) + ALLOCATIONS_BYTES };
+enum { ARTIFACT_BYTES = sizeof (Taskmq__Artifact) + ALLOCATIONS_BYTES };
 
 /* Packed, and its members each for itself: with what an allocation costs, about twice as much. */
 size_t extra_bytes_of (const Taskmq__Extra *fields)
@@ -162,7 +187,7 @@ size_t extra_bytes_of (const Taskmq__Extra *fields)
     if (fields == NULL)
         return 0;
     return sizeof (extra_t) + sizeof (Taskmq__Extra) + fields->n_after * DEPENDENCY_BYTES +
-           3 * taskmq__extra__get_packed_size (fields);
+           fields->n_artifacts * ARTIFACT_BYTES + 3 * taskmq__extra__get_packed_size (fields);
 }
 
 extra_t *extra_new (buf_t *packed)
@@ -201,6 +226,32 @@ void extra_set_text (char **place, const char *text)
         free (*place);
     bool none = text == NULL || text[0] == '\0';
     *place = none ? (char *) protobuf_c_empty_string : memory_text (text);
+}
+
+Taskmq__Artifact *extra_add_artifact (Taskmq__Extra *fields)
+{
+    Taskmq__Artifact **all = memory_alloc ((fields->n_artifacts + 1) * sizeof (*all));
+    if (fields->n_artifacts > 0)
+        memcpy (all, fields->artifacts, fields->n_artifacts * sizeof (*all));
+    free (fields->artifacts);
+    fields->artifacts = all;
+    Taskmq__Artifact *added = memory_alloc (sizeof (*added));
+    taskmq__artifact__init (added);
+    all[fields->n_artifacts++] = added;
+    fields->artifacts_count = (uint32_t) fields->n_artifacts;
+    return added;
+}
+
+void extra_set_artifact (Taskmq__Artifact *artifact, const Taskmq__Artifact *from)
+{
+    extra_set_text (&artifact->name, from->name);
+    extra_set_text (&artifact->type, from->type);
+    free (artifact->hash.data);
+    artifact->hash = (ProtobufCBinaryData){from->hash.len, memory_alloc (from->hash.len)};
+    memcpy (artifact->hash.data, from->hash.data, from->hash.len);
+    artifact->bytes = from->bytes;
+    artifact->attempt = from->attempt;
+    artifact->attached_at = from->attached_at;
 }
 
 void extra_set_blob (Taskmq__Blob **place, const Taskmq__Blob *blob)

@@ -32,9 +32,12 @@ bool extra_parent (const buf_t *packed, tmq_id_t *out);
 /* The same without the hashes of what is too large for a row, for who may not see bodies: a hash
  * would tell whether a body is one that he knows. One more reference if it has none. */
 buf_t *extra_without_hashes (buf_t *packed);
+/* So many of its bytes are sent: artifacts stand behind them, and are read by themselves. */
+size_t extra_sent_bytes (const buf_t *packed);
 /* Of the payload of one with it, if that is too large for a row. */
 uint64_t extra_blob_bytes (const buf_t *packed);
-/* Of what a task with it leaves behind beside its row: turns, and bodies too large for a row. */
+/* Of what a task with it leaves behind beside its row: turns, artifacts, and bodies too large for a
+ * row. */
 uint64_t extra_bytes_beside (const buf_t *packed);
 /* A task with it waits for others to end. */
 bool extra_waits (buf_t *packed);
@@ -50,5 +53,8 @@ buf_t *extra_packed (extra_t *self);
 void extra_set_text (char **place, const char *text);
 /* The same with a blob; NULL: none. */
 void extra_set_blob (Taskmq__Blob **place, const Taskmq__Blob *blob);
+/* One more artifact, empty; extra_set_artifact makes it a copy of another. */
+Taskmq__Artifact *extra_add_artifact (Taskmq__Extra *fields);
+void extra_set_artifact (Taskmq__Artifact *artifact, const Taskmq__Artifact *from);
 
 #endif

@@ -31,6 +31,8 @@
     X (TURN, 21, "turn", TABLES, "namespace, task, place: what a worker told of a turn")           \
     X (BLOB, 23, "blob", LIVE, "hash: that tasks name, and how many")                              \
     X (TURNS_LEFT, 22, "turns-left", LIVE, "namespace, task: gone, but its turns are not yet")     \
+    X (ARTIFACT, 25, "artifact", TABLES, "namespace, task, place: the bytes of a small one")       \
+    X (ARTIFACTS_LEFT, 26, "artifacts-left", LIVE, "namespace, task: gone, but its artifacts not") \
     X (QUEUE, 7, "queue", LIVE, "namespace, queue: what is set for it")                            \
     X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")    \
     X (SESSION, 10, "session", LIVE, "namespace, name: how it stands, and what is set")            \

@@ -39,6 +39,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/blobs.h"
 #include "core/tasks/change.h"
+#include "core/tasks/debts.h"
 #include "core/tasks/dependents.h"
 #include "core/tasks/due.h"
 #include "core/tasks/index.h"
@@ -49,7 +50,6 @@
 #include "core/tasks/settings.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
-#include "core/tasks/turns.h"
 #include "request_kinds.h"
 #include "types.h"
 
@@ -435,7 +435,7 @@ static bool is_behind (const engine_t *self)
 {
     return !list_is_empty (&self->streams.ended) || stats_are_owed (&self->requests) ||
            waits_are_behind (&self->requests) || dependents_are_owed (&self->tasks) ||
-           turns_are_owed (&self->tasks) || lanes_are_owed (&self->tasks) ||
+           debts_are_owed (&self->tasks) || lanes_are_owed (&self->tasks) ||
            !list_is_empty (&self->tasks.noticed) || !list_is_empty (&self->tasks.flowed) ||
            !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
@@ -460,7 +460,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     stats_run (&self->requests);
     waits_run (&self->requests);
     dependents_run (&self->tasks);
-    turns_run (&self->tasks);
+    debts_run (&self->tasks);
     lanes_run (&self->tasks);
     leaving_run (&self->sessions);
     cleanup_run (&self->requests);

@@ -10,6 +10,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/blobs.h"
 #include "core/tasks/change.h"
+#include "core/tasks/debts.h"
 #include "core/tasks/dependents.h"
 #include "core/tasks/due.h"
 #include "core/tasks/entries.h"
@@ -24,7 +25,6 @@
 #include "core/tasks/session.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
-#include "core/tasks/turns.h"
 #include "core/tasks/view.h"
 #include "types.h"
 
@@ -124,9 +124,9 @@ static void load_late (engine_t *self, const row_t *row)
     kept_load (&self->tasks, row);
 }
 
-static void load_turns_left (engine_t *self, const row_t *row)
+static void load_debt (engine_t *self, const row_t *row)
 {
-    turns_load (&self->tasks, row);
+    debts_load (&self->tasks, row);
 }
 
 static void load_blob (engine_t *self, const row_t *row)
@@ -144,8 +144,8 @@ static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_QUESTION] = load_question, [ROW_KIND_QUEUE] = load_queue,
     [ROW_KIND_SCHEDULE] = load_schedule, [ROW_KIND_ENTRIES] = load_entries,
     [ROW_KIND_WORKER] = load_worker,     [ROW_KIND_SESSION] = load_session,
-    [ROW_KIND_LATE] = load_late,         [ROW_KIND_TURNS_LEFT] = load_turns_left,
-    [ROW_KIND_BLOB] = load_blob,
+    [ROW_KIND_LATE] = load_late,         [ROW_KIND_TURNS_LEFT] = load_debt,
+    [ROW_KIND_BLOB] = load_blob,         [ROW_KIND_ARTIFACTS_LEFT] = load_debt,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

@@ -71,7 +71,7 @@ static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t 
     bytes_append_uint (out, ASSIGNMENT_CREATED_AT, (uint64_t) task->created_at);
     bytes_append_uint (out, ASSIGNMENT_PRIORITY, task->priority);
     const buf_t *extra = extra_packed (task->extra);
-    bytes_append_blob (out, ASSIGNMENT_EXTRA, buf_bytes (extra), buf_length (extra));
+    bytes_append_blob (out, ASSIGNMENT_EXTRA, buf_bytes (extra), extra_sent_bytes (extra));
     bytes_append_uint (out, ASSIGNMENT_ANSWERS, answers);
     bytes_close (out, mark);
 }

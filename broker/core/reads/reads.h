@@ -27,6 +27,8 @@ typedef struct read_job {
     struct cleanup_look *look;         /* of a look what would go (requests/cleanup.c), … */
     void (*look_free) (struct cleanup_look *look); /* … with what frees it */
     struct turns_asked *turns;        /* of turns: what was asked (requests/turns.c); the same */
+    uint64_t piece_offset;            /* of an artifact: where the piece begins, … */
+    size_t piece_limit;               /* … and its length at most */
     bool counted;                     /* among the open reads of its link */
     bool given;                       /* a reader has it */
     bool own;                         /* the engine's: no link waits for it */

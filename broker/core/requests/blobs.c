@@ -6,8 +6,10 @@
  * server's, off its loop; the engine says who may upload and read, and who may name what. */
 #include <string.h>
 
+#include "artifact_name.h"
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
+#include "core/requests/artifacts.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
 #include "core/requests/get.h"
@@ -24,6 +26,11 @@ static bool take_blob (errand_t *errand, const Taskmq__Blob *blob)
     memcpy (errand->blob, blob->hash.data, sizeof (errand->blob));
     errand->blob_bytes = blob->bytes;
     return true;
+}
+
+bool blob_read_file (call_t *call, const Taskmq__Blob *blob)
+{
+    return take_blob (errand_about_task (call, 0), blob);
 }
 
 void on_blob_begin (call_t *call)
@@ -56,11 +63,13 @@ void on_blob_read (call_t *call)
     const Taskmq__Blob *blob = extra == NULL               ? NULL
                                : read->part == PART_RESULT ? extra->result_blob
                                                            : extra->payload_blob;
-    if (blob == NULL)
+    if (read->part == BLOB_PART_ARTIFACT)
+        artifact_read (call, &found, extra);
+    else if (blob == NULL)
         reply_code (call, TMQ_NO_BLOB,
                     read->part == PART_RESULT ? "the task has no result that is a blob"
                                               : "the task's payload is no blob");
-    else if (take_blob (errand_about_task (call, 0), blob) && read->offset == 0)
+    else if (blob_read_file (call, blob) && read->offset == 0)
         deeds_task (call, DEED_READ, &found);
     extra_free (stored);
 }

@@ -10,6 +10,7 @@
 #include "core/reads/find.h"
 #include "core/reads/jobs.h"
 #include "core/requests/answer.h"
+#include "core/requests/artifacts.h"
 #include "core/requests/attempts.h"
 #include "core/requests/browse.h"
 #include "core/requests/cleanup.h"
@@ -196,6 +197,7 @@ static rows_answer_t *const ROWS_ANSWERS[ROW_KINDS_MAX] = {
     [ROW_KIND_VALUE] = values_answer,
     [ROW_KIND_ITEM] = items_answer,
     [ROW_KIND_TURN] = turns_answer,
+    [ROW_KIND_ARTIFACT] = artifact_answer,
 };
 
 static void answer_rows (requests_t *self, read_job_t *job)

@@ -124,6 +124,8 @@ void on_purge (call_t *call);
 void on_cleanup (call_t *call);
 void on_adopt (call_t *call);
 void on_attempts (call_t *call);
+void on_artifact (call_t *call);
+void on_artifacts (call_t *call);
 void on_turn (call_t *call);
 void on_turns (call_t *call);
 void on_wait (call_t *call);

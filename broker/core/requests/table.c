@@ -99,6 +99,7 @@ WANT (want_the_payload)
         want_id (self->reads, link->space, request->KIND->task_id.data, false, keys);              \
     }
 WANT_ID (answer)
+WANT_ID (artifacts)
 WANT_ID (attempts)
 WANT_ID (blob_read)
 WANT_ID (cancel)
@@ -163,6 +164,7 @@ WANT_TASK (started)
 WANT_TASK (push)
 WANT_TASK (ask)
 WANT_TASK (take_answers)
+WANT_TASK (artifact)
 WANT_TASK (checkpoint)
 WANT_TASK (log)
 #undef WANT_TASK
@@ -273,6 +275,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (CLEANUP, on_cleanup, want_nothing, RIGHT_OPERATE, 64)                                       \
     X (ADOPT, on_adopt, want_adopt, RIGHT_ADMIN | RIGHT_READ, 8)                                   \
     X (ATTEMPTS, on_attempts, want_attempts, SEES | RIGHT_WORK, 8)                                 \
+    X (ARTIFACTS, on_artifacts, want_artifacts, SEES | RIGHT_WORK, 4)                              \
     X (TURNS, on_turns, want_turns, SEES | RIGHT_WORK, 8)                                          \
     X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
     X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
@@ -290,6 +293,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (PUSH, on_push, want_push, RIGHT_WORK, 1)                                                    \
     X (ASK, on_ask, want_ask, RIGHT_WORK, 2)                                                       \
     X (LOG, on_log, want_log, RIGHT_WORK, 2)                                                       \
+    X (ARTIFACT, on_artifact, want_artifact, RIGHT_WORK, 8)                                        \
     X (TURN, on_turn, want_turn, RIGHT_WORK, 4)                                                    \
     X (CHECKPOINT, on_checkpoint, want_checkpoint, RIGHT_WORK, 2)                                  \
     X (CHECKPOINT_READ, on_checkpoint_read, want_checkpoint_read, RIGHT_WORK, 8)                   \

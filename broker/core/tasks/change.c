@@ -12,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "core/tasks/account.h"
+#include "core/tasks/artifacts.h"
 #include "core/tasks/blobs.h"
 #include "core/tasks/change.h"
 #include "core/tasks/checkpoint.h"
@@ -98,7 +99,7 @@ static void tell (tasks_t *self, task_t *task, const transition_t *row, tmq_stat
         event.attempt = cause->attempt;
         event.worker = cause->worker;
     }
-    if (cause != NULL && cause->number > 0) {
+    if (cause != NULL && (cause->number > 0 || cause->name != NULL)) {
         event.name = cause->name;
         event.number = cause->number;
     }
@@ -370,6 +371,7 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record, task_
         extra_t *extra = extra_new (record->extra);
         checkpoint_remove (self, record, extra->fields);
         turns_remove (self, space, record, extra->fields);
+        artifacts_remove (self, space, record, extra->fields);
         blobs_remove (self, extra->fields);
         extra_free (extra);
     }

@@ -18,7 +18,8 @@ enum {
     FIELD_ITEMS = 2,
     FIELD_BYTES = 3,
     FIELD_REMOVED = 4,
-    FIELD_TURN_BYTES = 5
+    FIELD_TURN_BYTES = 5,
+    FIELD_ARTIFACT_BYTES = 6
 };
 
 static puts_t *removed_of (space_t *space)
@@ -58,6 +59,7 @@ void entries_close (tasks_t *self)
         bytes_append_uint (&body, FIELD_ITEMS, space->entries.items);
         bytes_append_uint (&body, FIELD_BYTES, space->entries.bytes);
         bytes_append_uint (&body, FIELD_TURN_BYTES, space->entries.turn_bytes);
+        bytes_append_uint (&body, FIELD_ARTIFACT_BYTES, space->entries.artifact_bytes);
         if (space->entries.removed != NULL)
             puts_append (&body, FIELD_REMOVED, space->entries.removed);
         rows_put (self, row_make (ROW_KIND_ENTRIES, space->name, strlen (space->name) + 1,
@@ -78,6 +80,7 @@ void entries_load (tasks_t *self, const row_t *row)
         case FIELD_ITEMS: space->entries.items = field.value; break;
         case FIELD_BYTES: space->entries.bytes = field.value; break;
         case FIELD_TURN_BYTES: space->entries.turn_bytes = field.value; break;
+        case FIELD_ARTIFACT_BYTES: space->entries.artifact_bytes = field.value; break;
         case FIELD_REMOVED: puts_take (removed_of (space), PUTS_MAX, &field); break;
         default: break;
         }

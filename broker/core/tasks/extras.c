@@ -5,6 +5,8 @@
 /* What few tasks have, of live tasks. */
 #include "core/tasks/extras.h"
 
+#include "core/data/artifact.h"
+
 static void count (tasks_t *self, extra_t *extra)
 {
     self->texts_bytes -= extra->counted;
@@ -49,7 +51,8 @@ void extras_changed (tasks_t *self, task_t *task)
 
 size_t extras_room (const task_t *task)
 {
-    size_t used = task->extra == NULL ? 0 : taskmq__extra__get_packed_size (task->extra->fields);
+    const Taskmq__Extra *fields = extras_of (task);
+    size_t used = taskmq__extra__get_packed_size (fields) - artifacts_packed_bytes (fields);
     used += EXTRA_MARKS_BYTES;
     return used < TMQ_EXTRA_BYTES_MAX ? TMQ_EXTRA_BYTES_MAX - used : 0;
 }

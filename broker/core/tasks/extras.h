@@ -23,8 +23,8 @@ static inline uint64_t extras_payload_bytes (const task_t *task)
 }
 /* The fields, to be changed: made when the task has none. What is pointed to is replaced with
  * extra_set_text, or is memory of malloc. extras_changed is to follow, and journal_touch for the
- * task, as of every change. Packed it must not be longer than TMQ_EXTRA_BYTES_MAX: whoever adds
- * what can grow looks before (extras_room). */
+ * task, as of every change. Packed, without artifacts, it must not be longer than
+ * TMQ_EXTRA_BYTES_MAX: whoever adds what can grow looks before (extras_room). */
 Taskmq__Extra *extras_edit (task_t *task);
 void extras_changed (tasks_t *self, task_t *task);
 /* Bytes that may still be added, packed. */

@@ -19,7 +19,8 @@ typedef struct flow {
     node_t flowed; /* in the list of those that went on */
     uint32_t attempt;
     bucket_t rate;              /* of bytes, both streams together */
-    bucket_t turns;             /* … of turns */
+    bucket_t turns;             /* … of turns, … */
+    bucket_t artifacts;         /* … of artifacts */
     uint64_t end[FLOW_STREAMS]; /* where each ends; TMQ_LOG_OUT first */
 } flow_t;
 

@@ -7,6 +7,7 @@
 
 #include "core/tasks/account.h"
 #include "core/tasks/blobs.h"
+#include "core/tasks/debts.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
@@ -19,7 +20,6 @@
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/tasks/tasks.h"
-#include "core/tasks/turns.h"
 
 static void clear_tasks (tasks_t *self)
 {
@@ -43,7 +43,7 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
     list_init (&self->makers);
     list_init (&self->accounts);
     list_init (&self->rows_unwritten);
-    list_init (&self->turns_left);
+    list_init (&self->debts);
     blobs_init (self);
     edges_init (&self->edges);
     list_init (&self->removed);
@@ -57,7 +57,7 @@ void tasks_reset (tasks_t *self)
     journal_clear (self);
     edges_clear (self);
     kept_clear (self);
-    turns_clear (self);
+    debts_clear (self);
     blobs_clear (self);
     askings_clear (self);
     clear_tasks (self);

@@ -40,7 +40,8 @@ static bool is_needed (const space_t *space)
 {
     return space->links > 0 || space->queues > 0 || space->workers > 0 || space->removals > 0 ||
            space->schedules_count > 0 || space->sessions_count > 0 || space->entries.values > 0 ||
-           space->entries.items > 0 || space->entries.turn_bytes > 0 || space->kept_count > 0 ||
+           space->entries.items > 0 || space->entries.turn_bytes > 0 ||
+           space->entries.artifact_bytes > 0 || space->kept_count > 0 ||
            node_is_linked (&space->cleaning) || event_log_is_used (&space->log);
 }
 

@@ -50,7 +50,8 @@ typedef enum task_input {
     INPUT_PURGE,         /* removed by hand */
     INPUT_LATE,          /* an attempt that is over brings a success, which is kept */
     INPUT_ADOPT,         /* a client makes it the outcome */
-    INPUT_TURN,          /* its worker tells of a turn */
+    INPUT_TURN,          /* its worker tells of a turn, … */
+    INPUT_ARTIFACT,      /* … or attaches a body */
     INPUT_IMPORT,        /* it comes from elsewhere, and waits … */
     INPUT_IMPORT_ASKING, /* … for an answer … */
     INPUT_IMPORT_COMPLETED, /* … or has ended so */

@@ -32,8 +32,9 @@ typedef struct member member_t;
 typedef struct entries {
     uint64_t values;
     uint64_t items;
-    uint64_t bytes;       /* of both */
-    uint64_t turn_bytes;  /* of turns of tasks */
+    uint64_t bytes;      /* of both */
+    uint64_t turn_bytes; /* of turns of tasks */
+    uint64_t artifact_bytes;
     struct puts *removed; /* request ids of the newest removals; NULL: none */
 } entries_t;
 
@@ -288,7 +289,7 @@ typedef struct tasks {
     map_t rows_by_key; /* their newest changes that are not written back */
     node_t rows_unwritten;
     blobs_t blobs;
-    node_t turns_left;     /* of tasks that are gone (turns.h) */
+    node_t debts;          /* rows of tasks that are gone (debts.h) */
     node_t counted_spaces; /* whose counts of entries go with the open batch */
     /* The newest batch with a change of what a sweep may have seen before it. */
     uint64_t freshened;

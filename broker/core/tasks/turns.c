@@ -9,18 +9,10 @@
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "core/tasks/debts.h"
 #include "core/tasks/entries.h"
 #include "core/tasks/extras.h"
-#include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
-
-/* Turns of a task that is gone, which are still to be removed. */
-typedef struct debt {
-    node_t node;
-    uint64_t left;
-    size_t key_bytes;
-    uint8_t key[TMQ_NAME_LENGTH_MAX + 1 + sizeof (tmq_id_t)]; /* what keys of them begin with */
-} debt_t;
 
 uint32_t turns_of_attempt (const task_t *task)
 {
@@ -140,67 +132,12 @@ void turns_supersede (tasks_t *self, task_t *task, uint32_t from)
 
 /* Their end. */
 
-static void owe (tasks_t *self, const uint8_t *key, size_t key_bytes, uint64_t count)
-{
-    debt_t *debt = memory_zero (1, sizeof (*debt));
-    memcpy (debt->key, key, key_bytes);
-    debt->key_bytes = key_bytes;
-    debt->left = count;
-    list_push_back (&self->turns_left, &debt->node);
-}
-
 void turns_remove (tasks_t *self, space_t *space, const record_t *record,
                    const Taskmq__Extra *fields)
 {
-    row_key_t key;
-    row_key_t count = ROW_KEY_INIT;
     if (fields->turns == 0)
         return;
-    turn_key (&key, record->ns, record->id.bytes, 0);
-    row_key_number (&count, fields->turns);
-    rows_put (self,
-              row_make (ROW_KIND_TURNS_LEFT, key.bytes, key.length, count.bytes, count.length));
-    owe (self, key.bytes, key.length, fields->turns);
+    debt_owe (self, ROW_KIND_TURN, record, fields->turns);
     space->entries.turn_bytes -= fields->turn_bytes;
     entries_changed (self, space);
-}
-
-bool turns_are_owed (const tasks_t *self)
-{
-    return !list_is_empty (&self->turns_left) && !self->base->stopping &&
-           !journal_is_overloaded (self);
-}
-
-void turns_run (tasks_t *self)
-{
-    size_t *left = &self->base->round.turns;
-    while (*left > 0 && turns_are_owed (self)) {
-        debt_t *debt = LIST_ITEM (list_first (&self->turns_left), debt_t, node);
-        row_key_t key = ROW_KEY_INIT;
-        row_key_bytes (&key, debt->key, debt->key_bytes);
-        if (debt->left > 0) {
-            row_key_number (&key, debt->left--);
-            rows_put (self, row_make_gone (ROW_KIND_TURN, key.bytes, key.length));
-        } else {
-            rows_put (self, row_make_gone (ROW_KIND_TURNS_LEFT, key.bytes, key.length));
-            list_unlink (&debt->node);
-            free (debt);
-        }
-        budget_take (left, 1);
-        self->open.inputs++;
-        journal_close_full (self);
-    }
-}
-
-void turns_load (tasks_t *self, const row_t *row)
-{
-    if (!row->gone && buf_length (row->key) <= sizeof (((debt_t *) NULL)->key))
-        owe (self, buf_bytes (row->key), buf_length (row->key), row_number (row->body));
-}
-
-void turns_clear (tasks_t *self)
-{
-    for (node_t *node = list_pop_front (&self->turns_left); node != NULL;
-         node = list_pop_front (&self->turns_left))
-        free (LIST_ITEM (node, debt_t, node));
 }

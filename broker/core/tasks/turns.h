@@ -6,8 +6,7 @@
  * task has and how many bytes (Extra.turns), and where its newest attempt began. A turn's place
  * among all of its task is its number here, without gaps, so the rows can be removed unread.
  *
- * They go with their task. What is left of one that was removed is a debt (a row TURNS_LEFT), paid
- * in later rounds, also after a restart. */
+ * They go with their task, as a debt (debts.h). */
 #ifndef TASKMQ_CORE_TURNS_H
 #define TASKMQ_CORE_TURNS_H
 
@@ -34,10 +33,5 @@ void turns_supersede (tasks_t *self, task_t *task, uint32_t from);
 /* The task is removed. */
 void turns_remove (tasks_t *self, space_t *space, const record_t *record,
                    const Taskmq__Extra *fields);
-/* Pays debts, as far as the round allows. */
-void turns_run (tasks_t *self);
-bool turns_are_owed (const tasks_t *self);
-void turns_load (tasks_t *self, const row_t *row); /* a TURNS_LEFT, at a start */
-void turns_clear (tasks_t *self);
 
 #endif

@@ -120,7 +120,8 @@ void pack_event (bytes_t *out, const event_t *event)
     bytes_append_uint (out, EVENT_PREVIOUS_SEQ, event->previous_seq);
     bytes_append_string (out, EVENT_OWNER, event->owner);
     bytes_append_string (out, EVENT_TRACE, event->trace);
-    if (event->subject != TMQ_SUBJECT_NONE || event->number > 0) {
+    if (event->subject != TMQ_SUBJECT_NONE || event->number > 0 ||
+        event->kind == TMQ_EVENT_ARTIFACT) {
         bytes_append_uint (out, EVENT_SUBJECT, event->subject);
         bytes_append_string (out, EVENT_NAME, event->name);
         bytes_append_uint (out, EVENT_NUMBER, event->number);
@@ -204,7 +205,7 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
     bytes_append_uint (out, TASK_BODY, bodies.body);
     bytes_append_uint (out, TASK_FAILURES, record->failures);
     buf_t *extra = bare ? extra_without_hashes (record->extra) : buf_keep (record->extra);
-    bytes_append_blob (out, TASK_EXTRA, buf_bytes (extra), buf_length (extra));
+    bytes_append_blob (out, TASK_EXTRA, buf_bytes (extra), extra_sent_bytes (extra));
     buf_drop (extra);
     bytes_append_uint (out, TASK_LEASE_MS, record->lease_ms);
     bytes_append_uint (out, TASK_BACKOFF_MS, record->backoff_ms);

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Large bodies: up in pieces until the broker has them, down in pieces until the hash is right. */
+/* Large bodies on their way up: in pieces, until the broker has them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -22,8 +22,6 @@ enum {
     BEGINS_MAX = 4,  /* of one put: a broker that restarts has forgotten what was under way */
     STANDING_MAX = 8 /* pieces in a row that bring nothing on */
 };
-
-enum { PART_PAYLOAD = 1, PART_RESULT = 2 }; /* of BlobRead.part */
 
 /* What is uploaded: bytes in memory, or of a file. */
 typedef struct source {
@@ -329,135 +327,4 @@ int tmq_submit_file (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_
     source_close (&source);
     out->code = code;
     return code;
-}
-
-/* Read. */
-
-static int read_request (core_request_t **out, uint32_t part, const tmq_id_t *id, uint64_t offset,
-                         uint32_t limit, tmq_error_t *error)
-{
-    Taskmq__BlobRead message = TASKMQ__BLOB_READ__INIT;
-    if (id == NULL)
-        return core_error (error, TMQ_INVALID, "the id is NULL");
-    if (limit > TMQ_PART_BYTES_MAX)
-        return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_PART_BYTES_MAX);
-    message.task_id = (ProtobufCBinaryData){ID_BYTES, (uint8_t *) (uintptr_t) id->bytes};
-    message.part = part;
-    message.offset = offset;
-    message.limit = limit;
-    int code = core_request_message (out, TMQ_OP_BLOB_READ, &message.base, error);
-    if (code == TMQ_OK) {
-        (*out)->task_id = *id;
-        (*out)->answer.completion.task_id = *id;
-    }
-    return code;
-}
-
-static int read_part (tmq_part_t **out, tmq_client_t *client, uint32_t part, const tmq_id_t *id,
-                      uint64_t offset, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
-{
-    core_request_t *request = NULL;
-    int code = read_request (&request, part, id, offset, limit, error);
-    return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
-}
-
-static int read_start (tmq_client_t *client, uint32_t part, const tmq_id_t *id, uint64_t offset,
-                       uint32_t limit, uint32_t timeout_ms, void *user, tmq_error_t *error)
-{
-    core_request_t *request = NULL;
-    int code = read_request (&request, part, id, offset, limit, error);
-    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
-}
-
-int tmq_payload_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
-                      uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
-{
-    return read_part (out, client, PART_PAYLOAD, id, offset, limit, timeout_ms, error);
-}
-
-int tmq_payload_read_start (tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
-                            uint32_t limit, uint32_t timeout_ms, void *user, tmq_error_t *error)
-{
-    return read_start (client, PART_PAYLOAD, id, offset, limit, timeout_ms, user, error);
-}
-
-int tmq_result_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
-                     uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
-{
-    return read_part (out, client, PART_RESULT, id, offset, limit, timeout_ms, error);
-}
-
-int tmq_result_read_start (tmq_client_t *client, const tmq_id_t *id, uint64_t offset,
-                           uint32_t limit, uint32_t timeout_ms, void *user, tmq_error_t *error)
-{
-    return read_start (client, PART_RESULT, id, offset, limit, timeout_ms, user, error);
-}
-
-static int write_all (int fd, const void *bytes, size_t length, tmq_error_t *error)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote = write (fd, (const uint8_t *) bytes + done, length - done);
-        if (wrote < 0 && errno != EINTR)
-            return core_error (error, TMQ_SYSTEM, "it cannot be written: %s", strerror (errno));
-        done += wrote > 0 ? (size_t) wrote : 0;
-    }
-    return TMQ_OK;
-}
-
-static int damaged (const tmq_blob_t *blob, tmq_error_t *error)
-{
-    char hex[2 * TMQ_BLOB_HASH_BYTES + 1];
-    sodium_bin2hex (hex, sizeof hex, blob->hash, sizeof blob->hash);
-    return core_error (error, TMQ_NO_BLOB, "the blob %s is damaged: its bytes are others", hex);
-}
-
-static int save_blob (tmq_client_t *client, uint32_t of, const tmq_id_t *id, const tmq_blob_t *blob,
-                      int fd, uint32_t timeout_ms, tmq_error_t *error)
-{
-    uint8_t hash[TMQ_BLOB_HASH_BYTES];
-    crypto_generichash_state state;
-    crypto_generichash_init (&state, NULL, 0, sizeof hash);
-    for (uint64_t at = 0; at < blob->bytes;) {
-        tmq_part_t *part = NULL;
-        int code = read_part (&part, client, of, id, at, 0, timeout_ms, error);
-        if (code == TMQ_OK && (part->length == 0 || part->length > blob->bytes - at))
-            code = damaged (blob, error);
-        if (code == TMQ_OK) {
-            crypto_generichash_update (&state, (const uint8_t *) part->bytes, part->length);
-            at += part->length;
-            code = write_all (fd, part->bytes, part->length, error);
-        }
-        tmq_part_free (part);
-        if (code != TMQ_OK)
-            return code;
-    }
-    crypto_generichash_final (&state, hash, sizeof hash);
-    return memcmp (hash, blob->hash, sizeof hash) == 0 ? TMQ_OK : damaged (blob, error);
-}
-
-/* A body that came with its task, or is to be read in pieces. */
-static int save (tmq_client_t *client, uint32_t of, tmq_task_t *task, int fd, uint32_t timeout_ms,
-                 tmq_error_t *error)
-{
-    const tmq_blob_t *blob = of == PART_RESULT ? &task->result_blob : &task->payload_blob;
-    int code = blob->bytes > 0 ? save_blob (client, of, &task->id, blob, fd, timeout_ms, error)
-                               : write_all (fd, task->body, task->body_bytes, error);
-    tmq_task_free (task);
-    return code;
-}
-
-int tmq_payload_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
-                      tmq_error_t *error)
-{
-    tmq_task_t *task = NULL;
-    int code = tmq_payload (&task, client, id, timeout_ms, error);
-    return code == TMQ_OK ? save (client, PART_PAYLOAD, task, fd, timeout_ms, error) : code;
-}
-
-int tmq_result_save (tmq_client_t *client, const tmq_id_t *id, int fd, uint32_t timeout_ms,
-                     tmq_error_t *error)
-{
-    tmq_task_t *task = NULL;
-    int code = tmq_result (&task, client, id, timeout_ms, error);
-    return code == TMQ_OK ? save (client, PART_RESULT, task, fd, timeout_ms, error) : code;
 }

@@ -14,6 +14,7 @@
 #include "base/errors.h"
 #include "client/client.h"
 #include "client/options.h"
+#include "codec/artifacts.h"
 #include "parts/asked.h"
 #include "parts/logs.h"
 
@@ -237,6 +238,7 @@ typedef struct word {
     const char *message;
     const tmq_ask_t *ask;
     const tmq_turn_t *turn;
+    const tmq_artifact_t *artifact;
     const tmq_outcome_t *outcome;
     uint32_t delay_ms;
     const void *state; /* CHECKPOINT */
@@ -256,6 +258,9 @@ static int start (tmq_worker_t *self, const word_t *word, core_target_t target, 
     if (word->op == TMQ_OP_TURN)
         return core_worker_turn (self->core, word->of, word->turn, target, deadline_ms, now_ms,
                                  error);
+    if (word->op == TMQ_OP_ARTIFACT)
+        return core_worker_artifact (self->core, word->of, word->artifact, target, deadline_ms,
+                                     now_ms, error);
     if (word->op == TMQ_OP_CHECKPOINT || word->op == TMQ_OP_CHECKPOINT_READ)
         return core_worker_checkpoint (self->core, word->op, word->of, word->state, word->bytes,
                                        target, deadline_ms, now_ms, error);
@@ -425,42 +430,66 @@ int tmq_worker_complete (tmq_worker_t *self, const tmq_assignment_t *of,
                 error);
 }
 
+/* All of a file that fits a frame. *out is to be freed. */
+static int read_small (char **out, int fd, size_t length, tmq_error_t *error)
+{
+    char *bytes = malloc (length + 1);
+    *out = NULL;
+    if (bytes == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    ssize_t got = pread (fd, bytes, length + 1, 0);
+    if (got == (ssize_t) length) {
+        *out = bytes;
+        return TMQ_OK;
+    }
+    free (bytes);
+    return got < 0 ? core_error (error, TMQ_SYSTEM, "the file cannot be read: %s", strerror (errno))
+                   : core_error (error, TMQ_CONFLICT, "the file changed while it was read");
+}
+
 static int complete_small (tmq_worker_t *self, const tmq_assignment_t *of,
                            const tmq_outcome_t *outcome, int fd, size_t length, uint32_t timeout_ms,
                            tmq_error_t *error)
 {
     tmq_outcome_t small = *outcome;
-    char *bytes = malloc (length + 1);
-    if (bytes == NULL)
-        return core_error (error, TMQ_NO_MEMORY, NULL);
-    ssize_t got = pread (fd, bytes, length + 1, 0);
+    char *bytes = NULL;
+    int code = read_small (&bytes, fd, length, error);
     small.result = bytes;
     small.result_bytes = length;
-    int code = got == (ssize_t) length ? tmq_worker_complete (self, of, &small, timeout_ms, error)
-               : got < 0
-                   ? core_error (error, TMQ_SYSTEM, "the file cannot be read: %s", strerror (errno))
-                   : core_error (error, TMQ_CONFLICT, "the file changed while it was read");
+    if (code == TMQ_OK)
+        code = tmq_worker_complete (self, of, &small, timeout_ms, error);
     free (bytes);
     return code;
+}
+
+/* The length of a regular file. */
+static int measure (size_t *out, int fd, tmq_error_t *error)
+{
+    struct stat info;
+    if (fstat (fd, &info) != 0)
+        return core_error (error, TMQ_SYSTEM, "the file cannot be read: %s", strerror (errno));
+    if (!S_ISREG (info.st_mode))
+        return core_error (error, TMQ_INVALID, "only a regular file can be put");
+    *out = (size_t) info.st_size;
+    return TMQ_OK;
 }
 
 int tmq_worker_complete_file (tmq_worker_t *self, const tmq_assignment_t *of,
                               const tmq_outcome_t *given, int fd, uint32_t timeout_ms,
                               tmq_error_t *error)
 {
-    struct stat info;
+    size_t length = 0;
     tmq_outcome_t outcome = {0};
     if (self == NULL)
         return core_error (error, TMQ_INVALID, "the worker is NULL");
     if (given != NULL)
         outcome = *given;
-    if (fstat (fd, &info) != 0)
-        return core_error (error, TMQ_SYSTEM, "the file cannot be read: %s", strerror (errno));
-    if (!S_ISREG (info.st_mode))
-        return core_error (error, TMQ_INVALID, "only a regular file can be put");
-    return info.st_size > TMQ_FRAME_BYTES_MAX
+    int code = measure (&length, fd, error);
+    if (code != TMQ_OK)
+        return code;
+    return length > TMQ_FRAME_BYTES_MAX
                ? complete_large (self, of, &outcome, fd, timeout_ms, error)
-               : complete_small (self, of, &outcome, fd, (size_t) info.st_size, timeout_ms, error);
+               : complete_small (self, of, &outcome, fd, length, timeout_ms, error);
 }
 
 int tmq_worker_complete_start (tmq_worker_t *self, const tmq_assignment_t *of,
@@ -509,4 +538,80 @@ int tmq_worker_cancelled_start (tmq_worker_t *self, const tmq_assignment_t *of, 
                                 void *user, tmq_error_t *error)
 {
     return say_start (self, (word_t){.op = TMQ_OP_CANCELLED, .of = of}, timeout_ms, user, error);
+}
+
+/* Artifacts. fd: of the file that has it; -1: it is in memory. */
+static int attach_large (tmq_worker_t *self, const tmq_assignment_t *of,
+                         const tmq_artifact_t *artifact, int fd, uint32_t timeout_ms,
+                         tmq_error_t *error)
+{
+    tmq_client_t *client = self->object.client;
+    tmq_artifact_t named = *artifact;
+    word_t word = {.op = TMQ_OP_ARTIFACT, .of = of, .artifact = &named};
+    int code = TMQ_NO_BLOB;
+    named.bytes = NULL;
+    named.length = 0;
+    for (unsigned i = 0; i < PUTS_MAX && code == TMQ_NO_BLOB; i++) {
+        code = fd >= 0 ? tmq_blob_put_file (&named.blob, client, fd, timeout_ms, error)
+                       : tmq_blob_put (&named.blob, client, artifact->bytes, artifact->length,
+                                       timeout_ms, error);
+        if (code == TMQ_OK)
+            code = say (self, word, timeout_ms, error);
+    }
+    return code;
+}
+
+/* What is wrong is told before anything is uploaded. */
+static int take_artifact (tmq_artifact_t *out, tmq_worker_t *self, const tmq_artifact_t *given,
+                          tmq_error_t *error)
+{
+    if (self == NULL)
+        return core_error (error, TMQ_INVALID, "the worker is NULL");
+    tmq_artifact_init (out);
+    return core_take_artifact (out, given, error);
+}
+
+int tmq_worker_artifact (tmq_worker_t *self, const tmq_assignment_t *of,
+                         const tmq_artifact_t *given, uint32_t timeout_ms, tmq_error_t *error)
+{
+    tmq_artifact_t artifact;
+    int code = take_artifact (&artifact, self, given, error);
+    if (code != TMQ_OK)
+        return code;
+    return artifact.length > TMQ_FRAME_BYTES_MAX
+               ? attach_large (self, of, &artifact, -1, timeout_ms, error)
+               : say (self, (word_t){.op = TMQ_OP_ARTIFACT, .of = of, .artifact = &artifact},
+                      timeout_ms, error);
+}
+
+int tmq_worker_artifact_file (tmq_worker_t *self, const tmq_assignment_t *of,
+                              const tmq_artifact_t *given, int fd, uint32_t timeout_ms,
+                              tmq_error_t *error)
+{
+    tmq_artifact_t artifact;
+    size_t length = 0;
+    char *bytes = NULL;
+    int code = take_artifact (&artifact, self, given, error);
+    if (code == TMQ_OK)
+        code = measure (&length, fd, error);
+    if (code != TMQ_OK)
+        return code;
+    if (length > TMQ_FRAME_BYTES_MAX)
+        return attach_large (self, of, &artifact, fd, timeout_ms, error);
+    code = read_small (&bytes, fd, length, error);
+    artifact.bytes = bytes;
+    artifact.length = length;
+    if (code == TMQ_OK)
+        code = say (self, (word_t){.op = TMQ_OP_ARTIFACT, .of = of, .artifact = &artifact},
+                    timeout_ms, error);
+    free (bytes);
+    return code;
+}
+
+int tmq_worker_artifact_start (tmq_worker_t *self, const tmq_assignment_t *of,
+                               const tmq_artifact_t *artifact, uint32_t timeout_ms, void *user,
+                               tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_ARTIFACT, .of = of, .artifact = artifact},
+                      timeout_ms, user, error);
 }

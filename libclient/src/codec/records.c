@@ -146,6 +146,8 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
         out->max_runtime_ms = in->extra->max_runtime_ms;
         out->has_parts = in->extra->has_parts;
         out->turns = in->extra->turns;
+        out->artifacts = in->extra->artifacts_count;
+        out->artifact_bytes = in->extra->artifact_bytes;
         blob_fill (&out->payload_blob, in->extra->payload_blob);
         blob_fill (&out->result_blob, in->extra->result_blob);
         if (in->extra->payload_blob != NULL)

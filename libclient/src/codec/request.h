@@ -65,6 +65,8 @@ typedef enum core_op {
     X (TMQ_OP_PURGE, PURGE)                                                                        \
     X (TMQ_OP_ADOPT, ADOPT)                                                                        \
     X (TMQ_OP_ATTEMPTS, ATTEMPTS)                                                                  \
+    X (TMQ_OP_ARTIFACT, ARTIFACT)                                                                  \
+    X (TMQ_OP_ARTIFACTS, ARTIFACTS)                                                                \
     X (TMQ_OP_TURN, TURN)                                                                          \
     X (TMQ_OP_SEARCH, SEARCH)                                                                      \
     X (TMQ_OP_REINDEX, REINDEX)                                                                    \

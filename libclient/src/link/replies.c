@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "codec/access.h"
+#include "codec/artifacts.h"
 #include "codec/questions.h"
 #include "codec/records.h"
 #include "codec/roster.h"
@@ -492,6 +493,16 @@ bool core_reply_turns (core_requests_t *self, core_request_t *request, const Tas
     if (reply->body_case != TASKMQ__REPLY__BODY_TURN_PAGE)
         return false;
     request->answer.shared = core_turn_list_record (reply->turn_page, body);
+    return end_made (self, request, request->answer.shared);
+}
+
+bool core_reply_artifacts (core_requests_t *self, core_request_t *request,
+                           const Taskmq__Reply *reply, const uint8_t *body)
+{
+    (void) body;
+    if (reply->body_case != TASKMQ__REPLY__BODY_ARTIFACT_PAGE)
+        return false;
+    request->answer.shared = core_artifact_list_record (reply->artifact_page);
     return end_made (self, request, request->answer.shared);
 }
 

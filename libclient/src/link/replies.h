@@ -22,7 +22,8 @@ core_reply_handler_t core_reply_submit, core_reply_submit_batch, core_reply_task
     core_reply_cleanup, core_reply_queues, core_reply_answered, core_reply_inbox, core_reply_why,
     core_reply_workers, core_reply_changed, core_reply_done;
 core_reply_handler_t core_reply_sessions;
-core_reply_handler_t core_reply_schedules, core_reply_attempts, core_reply_turns, core_reply_search;
+core_reply_handler_t core_reply_schedules, core_reply_attempts, core_reply_turns, core_reply_search,
+    core_reply_artifacts;
 core_reply_handler_t core_reply_import;
 core_reply_handler_t core_reply_value, core_reply_value_page, core_reply_item_page,
     core_reply_item_done;

@@ -681,7 +681,8 @@ void core_attempt_answered (core_workers_t *all, core_request_t *request, int co
     if (attempt == NULL || (attempt->lost && !ends))
         return;
     if (request->op == TMQ_OP_PUSH || request->op == TMQ_OP_ASK ||
-        request->op == TMQ_OP_CHECKPOINT || request->op == TMQ_OP_TURN) {
+        request->op == TMQ_OP_CHECKPOINT || request->op == TMQ_OP_TURN ||
+        request->op == TMQ_OP_ARTIFACT) {
         if (attempt->message == request)
             attempt->message = request->heir;
         if (request->op == TMQ_OP_TURN && code != TMQ_OK &&

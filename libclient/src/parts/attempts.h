@@ -169,6 +169,9 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
 int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *of,
                      const tmq_outcome_t *outcome, uint32_t delay_ms, core_target_t target,
                      int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);
+int core_worker_artifact (core_worker_t *self, const tmq_assignment_t *of,
+                          const tmq_artifact_t *given, core_target_t target, int64_t deadline_ms,
+                          int64_t now_ms, tmq_error_t *error);
 int core_worker_turn (core_worker_t *self, const tmq_assignment_t *of, const tmq_turn_t *given,
                       core_target_t target, int64_t deadline_ms, int64_t now_ms,
                       tmq_error_t *error);

@@ -1,0 +1,241 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* artifact, artifacts: what workers attach to their tasks, and whoever reads it. */
+#include "core/requests/artifacts.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "artifact_name.h"
+#include "core/requests/answer.h"
+#include "core/requests/deeds.h"
+#include "core/requests/pages.h"
+#include "core/requests/report.h"
+#include "core/requests/room.h"
+#include "core/tasks/artifacts.h"
+#include "core/tasks/blobs.h"
+#include "core/tasks/change.h"
+#include "core/tasks/extras.h"
+#include "core/tasks/flow.h"
+#include "core/tasks/journal.h"
+
+/* artifact. */
+
+/* hash: room for one. */
+static void take (Taskmq__Artifact *out, uint8_t *hash, const call_t *call, const task_t *task)
+{
+    const Taskmq__ArtifactPut *put = call->request->artifact;
+    const tasks_t *tasks = call->requests->tasks;
+    taskmq__artifact__init (out);
+    out->name = put->name;
+    out->type = put->type[0] == '\0' ? (char *) (uintptr_t) ARTIFACT_TYPE : put->type;
+    out->attempt = task->attempt;
+    out->attached_at = (uint64_t) clocks_wall_ms (&tasks->base->clocks, task->updated_at);
+    if (put->blob != NULL) {
+        out->hash = put->blob->hash;
+        out->bytes = put->blob->bytes;
+        return;
+    }
+    crypto_generichash (hash, TMQ_BLOB_HASH_BYTES, call->body, put->bytes, NULL, 0);
+    out->hash = (ProtobufCBinaryData){TMQ_BLOB_HASH_BYTES, hash};
+    out->bytes = put->bytes;
+}
+
+/* before: what has its name now, or NULL. */
+static bool is_over_limit (call_t *call, const task_t *task, const Taskmq__Artifact *artifact,
+                           const Taskmq__Artifact *before)
+{
+    const engine_config_t *config = &call->requests->base->config;
+    const Taskmq__Extra *extra = extras_of (task);
+    uint64_t gone = before == NULL ? 0 : before->bytes;
+    uint64_t of_task = extra->artifact_bytes - gone + artifact->bytes;
+    uint64_t of_space = call->link->space->entries.artifact_bytes - gone + artifact->bytes;
+    size_t listed = artifacts_packed_bytes (extra) + artifact_packed_bytes (artifact);
+    if (before != NULL)
+        listed -= artifact_packed_bytes (before);
+    if (before == NULL && extra->n_artifacts >= TMQ_ARTIFACTS_MAX)
+        reply_limit (call, "artifacts of a task", TMQ_ARTIFACTS_MAX);
+    else if (of_task > config->task_artifact_bytes_max)
+        reply_limit (call, "bytes of the artifacts of a task", config->task_artifact_bytes_max);
+    else if (of_space > config->space_artifact_bytes_max)
+        reply_limit (call, "bytes of the artifacts of a namespace",
+                     config->space_artifact_bytes_max);
+    else if (listed > TMQ_ARTIFACT_LIST_BYTES_MAX)
+        reply_limit (call, "bytes of the names and types of a task's artifacts",
+                     TMQ_ARTIFACT_LIST_BYTES_MAX);
+    else
+        return false;
+    return true;
+}
+
+/* Only who has the bytes may name them. True: it was answered. */
+static bool blob_is_refused (call_t *call, const Taskmq__Blob *blob)
+{
+    if (blob == NULL)
+        return false;
+    tmq_code_t code = blob_may_be_named (call->requests->tasks, call->link->space->name,
+                                         name_text (call->link->identity), blob);
+    if (code == TMQ_NO_BLOB)
+        reply_code (call, code, "blob: is to be uploaded first");
+    else if (code != TMQ_OK)
+        reply_limit (call, "blobs", BLOBS_MAX);
+    return code != TMQ_OK;
+}
+
+/* The last to be asked: what else is refused does not count. */
+static bool must_wait (call_t *call, task_t *task)
+{
+    char text[LIMIT_TEXT_SIZE];
+    flow_t *flow = flow_at (&task->detail->flow, task, task->attempt);
+    int64_t wait_ms = bucket_take (&flow->artifacts, TMQ_ARTIFACT_RATE_MAX, TMQ_ARTIFACTS_MAX,
+                                   call->requests->base->clocks.mono_ms);
+    if (wait_ms == 0)
+        return false;
+    limit_text (text, "artifacts a second of a task", TMQ_ARTIFACT_RATE_MAX);
+    reply_code_at_once (call, TMQ_LIMIT, text, (uint32_t) wait_ms);
+    return true;
+}
+
+void on_artifact (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__ArtifactPut *put = call->request->artifact;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    Taskmq__Artifact artifact;
+    task_t *task = report_begin (call, put->lease);
+    if (task == NULL)
+        return;
+    take (&artifact, hash, call, task);
+    report_started (self, task);
+    const Taskmq__Artifact *before = artifact_find (extras_of (task), artifact.name, NULL);
+    if (before != NULL && artifact_is_same (before, &artifact)) { /* a repeat, too */
+        reply_code (call, TMQ_OK, NULL);
+        return;
+    }
+    if (room_refused_at_once (call) || is_over_limit (call, task, &artifact, before) ||
+        blob_is_refused (call, put->blob) || must_wait (call, task))
+        return;
+    self->tasks->open.inputs++;
+    artifact_put (self->tasks, task, &artifact, call->body);
+    cause_t cause = {.actor = name_text (call->link->identity),
+                     .message = artifact.type,
+                     .name = artifact.name,
+                     .number = artifact.bytes};
+    change_apply (self->tasks, task, INPUT_ARTIFACT, &cause);
+    reply_code (call, TMQ_OK, NULL);
+}
+
+/* artifacts. */
+
+static int by_name (const void *a, const void *b)
+{
+    const Taskmq__Artifact *const *left = a;
+    const Taskmq__Artifact *const *right = b;
+    return strcmp ((*left)->name, (*right)->name);
+}
+
+static void answer_list (call_t *call, const Taskmq__Extra *extra)
+{
+    enum { PAGE_ARTIFACTS = 1 };
+    const Taskmq__Artifact *sorted[TMQ_ARTIFACTS_MAX];
+    size_t count = extra == NULL ? 0 : extra->n_artifacts;
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (call->requests, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_ARTIFACT_PAGE);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = extra->artifacts[i];
+    if (count > 0)
+        qsort (sorted, count, sizeof (sorted[0]), by_name);
+    for (size_t i = 0; i < count; i++) {
+        Taskmq__Artifact shown = *sorted[i];
+        if (!call->bodies) /* a hash tells whether a body is one that he knows */
+            shown.hash = (ProtobufCBinaryData){0, NULL};
+        bytes_append_message (out, PAGE_ARTIFACTS, &shown.base);
+    }
+    bytes_close (out, page);
+    reply_close (call->requests, call->link, mark, journal_batch (call->requests->tasks), NULL);
+}
+
+void on_artifacts (call_t *call)
+{
+    found_t found;
+    if (!get_find (call, &call->request->artifacts->task_id, RIGHT_READ | RIGHT_OBSERVE, &found))
+        return;
+    extra_t *stored =
+        found.task == NULL && found.record->extra != NULL ? extra_new (found.record->extra) : NULL;
+    answer_list (call, found.task != NULL ? extras_of (found.task)
+                       : stored != NULL   ? stored->fields
+                                          : NULL);
+    extra_free (stored);
+}
+
+/* blob_read of an artifact. */
+
+static void read_row (call_t *call, const found_t *found, uint32_t place)
+{
+    const Taskmq__BlobRead *read = call->request->blob_read;
+    row_key_t key;
+    const row_key_t first = ROW_KEY_INIT;
+    artifact_key (&key, call->link->space->name, read->task_id.data, place);
+    read_job_t *job = page_rows (call, ROW_KIND_ARTIFACT, &key, &first, 1);
+    if (job == NULL)
+        return;
+    if (found->task != NULL && found->task->changed > job->need)
+        job->need = found->task->changed;
+    job->piece_offset = read->offset;
+    job->piece_limit = read->limit == 0 ? TMQ_PART_BYTES_MAX : read->limit;
+    if (read->offset == 0)
+        deeds_task (call, DEED_READ, found);
+}
+
+void artifact_read (call_t *call, const found_t *found, const Taskmq__Extra *extra)
+{
+    const Taskmq__BlobRead *read = call->request->blob_read;
+    uint32_t place = 0;
+    const Taskmq__Artifact *artifact =
+        extra == NULL ? NULL : artifact_find (extra, read->name, &place);
+    if (artifact == NULL) {
+        reply_code (call, TMQ_NO_BLOB, "the task has no artifact of this name");
+        return;
+    }
+    if (read->hash.len > 0 &&
+        (artifact->hash.len != read->hash.len ||
+         memcmp (artifact->hash.data, read->hash.data, read->hash.len) != 0)) {
+        reply_code (call, TMQ_CONFLICT, "another body has this name now");
+        return;
+    }
+    if (!artifact_is_blob (artifact)) {
+        read_row (call, found, place);
+        return;
+    }
+    const Taskmq__Blob blob = artifact_blob (artifact);
+    if (blob_read_file (call, &blob) && read->offset == 0)
+        deeds_task (call, DEED_READ, found);
+}
+
+void artifact_answer (requests_t *self, read_job_t *job)
+{
+    const read_t *read = &job->read;
+    bytes_mark_t mark;
+    if (read->rows_count == 0) {
+        reply_to (self, job->link, job->request, TMQ_NO_BLOB, "the artifact could not be read", 0);
+        return;
+    }
+    const buf_t *body = read->rows[0].body;
+    size_t length = buf_length (body);
+    size_t offset = job->piece_offset < length ? (size_t) job->piece_offset : length;
+    size_t count = length - offset < job->piece_limit ? length - offset : job->piece_limit;
+    Taskmq__Part part = TASKMQ__PART__INIT;
+    part.offset = job->piece_offset;
+    part.body = (uint32_t) count;
+    part.total = length;
+    part.more = offset + count < length;
+    bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
+    bytes_append_message (out, TASKMQ__REPLY__BODY_BLOB_PART, &part.base);
+    buf_t *bytes = count == 0 ? NULL : buf_new (buf_bytes (body) + offset, count);
+    reply_close (self, job->link, mark, 0, bytes);
+    buf_drop (bytes);
+}

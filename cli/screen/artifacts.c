@@ -1,0 +1,77 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "screen/artifacts.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "screen/output.h"
+#include "screen/show.h"
+#include "screen/table.h"
+#include "units.h"
+
+void artifact_write (json_writer_t *writer, const tmq_artifact_info_t *artifact)
+{
+    const artifact_view_t view = {.name = artifact->name,
+                                  .type = artifact->type,
+                                  .bytes = artifact->bytes,
+                                  .hash = artifact->has_hash ? artifact->hash : NULL,
+                                  .attempt = artifact->attempt,
+                                  .attached_at = (int64_t) artifact->attached_at};
+    json_write_artifact (writer, &view);
+}
+
+void artifacts_write (json_writer_t *writer, const tmq_artifact_list_t *list)
+{
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < list->count; i++)
+        artifact_write (writer, &list->artifacts[i]);
+    json_write_array_end (writer);
+}
+
+void artifacts_table (const app_t *app, const tmq_artifact_list_t *list)
+{
+    static const column_t columns[] = {{"NAME", COLUMN_TRUNCATE},
+                                       {"BYTES", COLUMN_RIGHT},
+                                       {"TYPE", COLUMN_LEFT},
+                                       {"ATTEMPT", COLUMN_RIGHT},
+                                       {"ATTACHED", COLUMN_LEFT}};
+    char ago[UNITS_TEXT_SIZE];
+    const int64_t now_ms = (int64_t) wall_ms ();
+    if (app->format == FORMAT_ID) {
+        for (size_t i = 0; i < list->count; i++) {
+            print_text (app, stdout, list->artifacts[i].name);
+            putchar ('\n');
+        }
+        return;
+    }
+    table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+    for (size_t i = 0; i < list->count; i++) {
+        const tmq_artifact_info_t *artifact = &list->artifacts[i];
+        table_row (table);
+        table_set (table, 0, "%s", artifact->name);
+        table_set (table, 1, "%" PRIu64, artifact->bytes);
+        table_set (table, 2, "%s", artifact->type);
+        table_set (table, 3, "%" PRIu32, artifact->attempt);
+        table_set (table, 4, "%s",
+                   time_format_relative (ago, (int64_t) artifact->attached_at, now_ms));
+    }
+    table_end (table);
+}
+
+void artifacts_show (const app_t *app, const tmq_artifact_list_t *list)
+{
+    enum { INDENT = 4 };
+    char size[UNITS_TEXT_SIZE];
+    printf ("  %sartifacts%s\n", paint_dim (app), paint_end (app));
+    for (size_t i = 0; i < list->count; i++) {
+        const tmq_artifact_info_t *artifact = &list->artifacts[i];
+        printf ("%*s", INDENT, "");
+        print_text (app, stdout, artifact->name);
+        printf ("  %s%s  ", paint_dim (app), size_format (size, artifact->bytes));
+        print_text (app, stdout, artifact->type);
+        printf ("  attempt %" PRIu32 "%s\n", artifact->attempt, paint_end (app));
+    }
+}

@@ -1,0 +1,20 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What workers attached to a task. */
+#ifndef TASKCTL_ARTIFACTS_H
+#define TASKCTL_ARTIFACTS_H
+
+#include "json.h"
+#include "line/app.h"
+
+/* One object, as a value of what is being written. */
+void artifact_write (json_writer_t *writer, const tmq_artifact_info_t *artifact);
+/* An array of them. */
+void artifacts_write (json_writer_t *writer, const tmq_artifact_list_t *list);
+void artifacts_table (const app_t *app, const tmq_artifact_list_t *list);
+/* Lines of a card. */
+void artifacts_show (const app_t *app, const tmq_artifact_list_t *list);
+
+#endif

@@ -1,0 +1,309 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "work/attach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "screen/output.h"
+
+enum {
+    TRIES_MAX = 4,                     /* of one that the broker takes later */
+    SLICE_BYTES = 4 * 1024 * 1024,     /* read of a large one before other jobs have their turn */
+    LOOKS_MAX = 10 * TMQ_ARTIFACTS_MAX /* entries of the directory */
+};
+
+/* Types. */
+
+static const char *type_of (const char *name)
+{
+    static const struct {
+        const char *extension;
+        const char *type;
+    } types[] = {{"txt", "text/plain"},        {"log", "text/plain"},
+                 {"md", "text/markdown"},      {"html", "text/html"},
+                 {"htm", "text/html"},         {"css", "text/css"},
+                 {"csv", "text/csv"},          {"tsv", "text/tab-separated-values"},
+                 {"json", "application/json"}, {"jsonl", "application/jsonl"},
+                 {"xml", "application/xml"},   {"yaml", "application/yaml"},
+                 {"yml", "application/yaml"},  {"pdf", "application/pdf"},
+                 {"png", "image/png"},         {"jpg", "image/jpeg"},
+                 {"jpeg", "image/jpeg"},       {"gif", "image/gif"},
+                 {"webp", "image/webp"},       {"svg", "image/svg+xml"},
+                 {"mp4", "video/mp4"},         {"webm", "video/webm"},
+                 {"mp3", "audio/mpeg"},        {"wav", "audio/wav"},
+                 {"ogg", "audio/ogg"},         {"zip", "application/zip"},
+                 {"gz", "application/gzip"},   {"zst", "application/zstd"},
+                 {"tar", "application/x-tar"}, {"diff", "text/x-diff"},
+                 {"patch", "text/x-diff"}};
+    const char *dot = strrchr (name, '.');
+    for (size_t i = 0; dot && i < sizeof types / sizeof *types; i++)
+        if (strcasecmp (dot + 1, types[i].extension) == 0)
+            return types[i].type;
+    return NULL; /* application/octet-stream */
+}
+
+/* What is there. */
+
+__attribute__ ((format (printf, 3, 4))) static void tell (const attach_of_t *of, const char *name,
+                                                          const char *format, ...)
+{
+    char id[37];
+    char why[600];
+    va_list list;
+    va_start (list, format);
+    vsnprintf (why, sizeof why, format, list);
+    va_end (list);
+    char *safe = safe_text (of->app, name);
+    tmq_id_format (&of->assignment->task_id, id);
+    note (of->app, "taskctl: %s: %s is not attached: %s", id, safe, why);
+    free (safe);
+}
+
+/* NULL: it counts. */
+static const char *flaw_of (int directory, const char *name)
+{
+    struct stat info;
+    if (fstatat (directory, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        return strerror (errno);
+    if (S_ISDIR (info.st_mode))
+        return "it is a directory, and these are not looked into";
+    if (!S_ISREG (info.st_mode))
+        return "it is no regular file";
+    return tmq_artifact_name_flaw (name);
+}
+
+static int by_name (const void *left, const void *right)
+{
+    return strcmp (*(char *const *) left, *(char *const *) right);
+}
+
+static void look (attach_t *self, const attach_of_t *of)
+{
+    size_t looks = 0;
+    self->directory = open (of->kept, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int again = self->directory < 0 ? -1 : fcntl (self->directory, F_DUPFD_CLOEXEC, 0);
+    DIR *entries = again < 0 ? NULL : fdopendir (again);
+    if (!entries) {
+        tell (of, "what it left", "%s", strerror (errno));
+        if (again >= 0)
+            close (again);
+        return;
+    }
+    for (const struct dirent *entry = readdir (entries); entry; entry = readdir (entries)) {
+        if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
+            continue;
+        if (++looks > LOOKS_MAX) {
+            tell (of, "more", "there are more than %d entries", LOOKS_MAX);
+            break;
+        }
+        const char *flaw = flaw_of (self->directory, entry->d_name);
+        if (flaw) {
+            tell (of, entry->d_name, "%s", flaw);
+            continue;
+        }
+        self->names = must_grow (self->names, self->count + 1, sizeof *self->names);
+        self->names[self->count++] = must_copy (entry->d_name);
+    }
+    closedir (entries);
+    if (self->count > 0)
+        qsort (self->names, self->count, sizeof *self->names, by_name);
+    for (size_t i = TMQ_ARTIFACTS_MAX; i < self->count; i++)
+        tell (of, self->names[i], "a task has at most %d artifacts", TMQ_ARTIFACTS_MAX);
+}
+
+/* One file. */
+
+static void close_file (attach_t *self)
+{
+    if (self->file >= 0)
+        close (self->file);
+    self->file = -1;
+    self->body.fd = -1; /* it was the same */
+    body_drop (&self->body);
+    self->upload = (upload_t){0};
+    self->named = false;
+    self->tries = 0;
+    self->again_at_ms = 0;
+}
+
+static void next_file (attach_t *self)
+{
+    close_file (self);
+    self->at++;
+}
+
+static bool open_file (attach_t *self, const attach_of_t *of)
+{
+    struct stat info;
+    const char *name = self->names[self->at];
+    self->file =
+        openat (self->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (self->file < 0 || fstat (self->file, &info) != 0) {
+        tell (of, name, "%s", strerror (errno));
+        return false;
+    }
+    self->length = (uint64_t) info.st_size;
+    if (self->length > TMQ_BLOB_BYTES_MAX) {
+        tell (of, name, "it is larger than 1 GiB");
+        return false;
+    }
+    return S_ISREG (info.st_mode);
+}
+
+static bool name_it (attach_t *self, const attach_of_t *of, const void *bytes, size_t length)
+{
+    tmq_artifact_t artifact;
+    tmq_error_t error = {0};
+    tmq_artifact_init (&artifact);
+    artifact.name = self->names[self->at];
+    artifact.type = type_of (artifact.name);
+    artifact.bytes = bytes;
+    artifact.length = length;
+    if (self->length > TMQ_FRAME_BYTES_MAX)
+        artifact.blob = self->upload.blob;
+    error.code = tmq_worker_artifact_start (of->worker, of->assignment, &artifact, TMQ_FOREVER,
+                                            self->user, &error);
+    self->named = error.code == TMQ_OK;
+    if (error.code == TMQ_STALE_LEASE)
+        self->done = true;
+    else if (error.code != TMQ_OK)
+        tell (of, artifact.name, "%s", error.text);
+    return self->named;
+}
+
+static bool send_small (attach_t *self, const attach_of_t *of)
+{
+    const size_t length = (size_t) self->length;
+    char *bytes = must_alloc (length + 1);
+    const ssize_t got = pread (self->file, bytes, length + 1, 0);
+    bool sent = false;
+    if (got == (ssize_t) length)
+        sent = name_it (self, of, bytes, length);
+    else
+        tell (of, self->names[self->at], "%s",
+              got < 0 ? strerror (errno) : "it changed while it was read");
+    free (bytes);
+    return sent;
+}
+
+/* False: it is given up. */
+static bool read_slice (attach_t *self, const attach_of_t *of)
+{
+    const uint64_t left = self->length - self->body.bytes;
+    const size_t length = left < SLICE_BYTES ? (size_t) left : SLICE_BYTES;
+    char *piece = must_alloc (length);
+    const ssize_t got = body_take (&self->body, self->file, piece, length);
+    free (piece);
+    if (got > 0)
+        return true;
+    tell (of, self->names[self->at], "%s",
+          got < 0 ? strerror (errno) : "it changed while it was read");
+    return false;
+}
+
+static bool send_large (attach_t *self, const attach_of_t *of)
+{
+    if (self->body.bytes < self->length)
+        return read_slice (self, of);
+    if (!self->upload.user)
+        upload_begin (&self->upload, of->app->client, &self->body, self->user);
+    if (self->upload.code != TMQ_OK) {
+        tell (of, self->names[self->at], "%s", self->upload.why);
+        return false;
+    }
+    return !self->upload.whole || name_it (self, of, NULL, 0);
+}
+
+/* What can be done now of the present file. False: it is given up. */
+static bool step (attach_t *self, const attach_of_t *of)
+{
+    if (self->file < 0 && !open_file (self, of))
+        return false;
+    if (self->named || (self->again_at_ms && mono_ms () < self->again_at_ms))
+        return true;
+    return self->length > TMQ_FRAME_BYTES_MAX ? send_large (self, of) : send_small (self, of);
+}
+
+/* The whole. */
+
+void attach_init (attach_t *self)
+{
+    *self = (attach_t){.directory = -1, .file = -1};
+    body_init (&self->body);
+}
+
+void attach_free (attach_t *self)
+{
+    close_file (self);
+    if (self->directory >= 0)
+        close (self->directory);
+    for (size_t i = 0; i < self->count; i++)
+        free (self->names[i]);
+    free (self->names);
+    attach_init (self);
+}
+
+attach_state_t attach_run (attach_t *self, const attach_of_t *of, void *user)
+{
+    const tmq_attempt_state_t state = tmq_worker_state (of->worker, of->assignment);
+    if (state == TMQ_ATTEMPT_CANCELLED)
+        return ATTACH_CANCELLED;
+    if (self->done || state == TMQ_ATTEMPT_LOST)
+        return ATTACH_DONE;
+    if (!self->begun) {
+        self->begun = true;
+        self->user = user;
+        look (self, of);
+    }
+    const size_t count = self->count < TMQ_ARTIFACTS_MAX ? self->count : TMQ_ARTIFACTS_MAX;
+    if (self->at < count && !step (self, of) && !self->done)
+        next_file (self);
+    self->done = self->done || self->at >= count;
+    return self->done ? ATTACH_DONE : ATTACH_RUNS;
+}
+
+static void take_refusal (attach_t *self, const attach_of_t *of, const tmq_completion_t *answer)
+{
+    const uint32_t wait_ms = answer->error ? answer->error->retry_after_ms : 0;
+    self->named = false;
+    if (answer->code == TMQ_NO_BLOB && self->length > TMQ_FRAME_BYTES_MAX) {
+        upload_begin (&self->upload, of->app->client, &self->body, self->user);
+        return;
+    }
+    if (answer->code == TMQ_STALE_LEASE || answer->code == TMQ_WRONG_STATUS) {
+        self->done = true;
+        return;
+    }
+    if (wait_ms > 0 && !self->blocked && ++self->tries < TRIES_MAX) {
+        self->again_at_ms = mono_ms () + wait_ms;
+        return;
+    }
+    self->blocked = self->blocked || wait_ms > 0;
+    tell (of, self->names[self->at], "%s", answer->error ? answer->error->text : "refused");
+    next_file (self);
+}
+
+void attach_take (attach_t *self, const attach_of_t *of, const tmq_completion_t *answer)
+{
+    if (self->file < 0)
+        return;
+    if (answer->op != TMQ_OP_ARTIFACT)
+        upload_take (&self->upload, of->app->client, &self->body, answer);
+    else if (answer->code == TMQ_OK)
+        next_file (self);
+    else
+        take_refusal (self, of, answer);
+}
