@@ -20,7 +20,7 @@ function check_sample (rest,    label) {
             wrong ("labels")
         rest = substr (rest, 2)
     }
-    if (rest !~ /^ [0-9]+$/)
+    if (rest !~ /^ [0-9]+(\.[0-9]+)?$/)
         wrong ("value")
 }
 
