@@ -220,7 +220,7 @@ export class Tasks {
       }, badge(status));
     });
     const queues = this.queues?.data?.items.map((one) => one.queue) ?? [];
-    return h("form", { class: "filters", role: "search", onsubmit: (event) => { event.preventDefault(); this.filterBy(this.text); } },
+    return h("form", { class: "filters", onsubmit: (event) => { event.preventDefault(); this.filterBy(this.text); } },
       h("div", { class: "row grow" },
         h("input", {
           id: "filter", type: "search", "aria-label": "Filter", placeholder: "queue:render status:failed label:film=dawn since:1h", value: this.text,

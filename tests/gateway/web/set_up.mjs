@@ -48,7 +48,7 @@ export class Site {
   }
 
   ctl(...words) {
-    return execFileSync(join(process.env.TASKMQ_BIN, "taskctl"), words, { cwd: this.home, encoding: "utf8" }).trim();
+    return execFileSync(join(process.env.TASKMQ_BIN, "taskctl"), words, { cwd: this.home, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   }
 
   // input: the payload.
