@@ -80,6 +80,7 @@ static void broker_start (world_t *world)
         config.unsent_ms_max = 0;
     }
     cleaner_configure (world, &config);
+    depot_configure (&config);
     config.round.dependents = 2;
     config.round.leftovers = 1;
     config.log_bytes_max = SIM_LOG_BYTES_MAX;
@@ -150,6 +151,7 @@ void broker_crash (world_t *world)
     }
     forget_reads (broker);
     logs_forget (&broker->logs);
+    depot_crash (world);
     network_broker_gone (world);
     broker->start_ms = world->mono_ms + rng_between (&world->rng, 1, 4000);
 }
@@ -171,6 +173,7 @@ void broker_free (world_t *world)
     if (broker->engine != NULL) {
         logs_forget (&broker->logs);
     }
+    depot_crash (world);
     engine_free (broker->engine);
     broker->engine = NULL;
     batch_free (broker->batch);
@@ -457,6 +460,7 @@ void broker_step (world_t *world)
     }
     readers (world);
     logs_step (world);
+    depot_step (world);
     if (broker->batch == NULL) {
         broker->batch = engine_batch_take (broker->engine, now_of (world));
         if (broker->batch != NULL) {
@@ -480,6 +484,7 @@ int64_t broker_next_ms (const world_t *world)
     }
     int64_t next = earlier (broker->deadline_ms, broker->write_due_ms);
     next = earlier (next, broker->sweep_ms);
+    next = earlier (next, depot_next_ms (world));
     if (broker->batch != NULL) {
         next = earlier (next, broker->commit_due_ms);
     }

@@ -154,6 +154,11 @@ void check_submitted (world_t *world, known_t *task, const Taskmq__SubmittedItem
                       item->text);
         }
         return;
+    case TMQ_NO_BLOB: /* nobody of its identity has uploaded it lately */
+        if (task->blob == 0) {
+            sim_fail (world, "R7: task %u: %s", index_of (task), item->text);
+        }
+        return;
     case TMQ_NOT_FOUND:
         if (!after_may_be_unknown (world, task) && !parts_may_be_orphans (world, task)) {
             sim_fail (world, "S21: task %u: %s", index_of (task), item->text);
@@ -231,6 +236,7 @@ void check_assigned (world_t *world, uint32_t worker, const Taskmq__Assignment *
         sim_fail (world, "I1: task %u came with another payload (%u bytes, not %u)", index,
                   assignment->payload_bytes, task->payload_bytes);
     }
+    carrier_check_assigned (world, task, assignment);
     for (size_t i = 0; i < task->assigned_count; i++) {
         if (task->assigned[i].attempt == attempt) {
             sim_fail (world, "I5: attempt %u of task %u was given to workers %u and %u", attempt,
@@ -624,6 +630,7 @@ void check_batch (world_t *world, const batch_t *batch)
         taskmq__event_list__free_unpacked (list, NULL);
     }
     teller_check_batch (world, batch);
+    depot_check_batch (world, batch);
 }
 
 /* What is durable. */
@@ -816,6 +823,7 @@ void check_durable (world_t *world)
     keeper_check_durable (world);
     parts_check_durable (world);
     teller_check_durable (world);
+    depot_check_durable (world);
     for (uint32_t i = 0; i < world->tasks_count; i++) {
         check_known (world, &world->tasks[i]);
     }

@@ -314,6 +314,9 @@ static size_t body_of (const Taskmq__Reply *reply)
     if (reply->body_case == TASKMQ__REPLY__BODY_TURN_PAGE) {
         return reply->turn_page->body;
     }
+    if (reply->body_case == TASKMQ__REPLY__BODY_BLOB_PART) {
+        return reply->blob_part->body;
+    }
     if (reply->body_case == TASKMQ__REPLY__BODY_VALUE) {
         return reply->value->body;
     }

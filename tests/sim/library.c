@@ -402,6 +402,11 @@ static void take_tasks (client_t *client)
         seen.secret.len = sizeof no_secret;
         Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
         extra.max_runtime_ms = assignment->max_runtime_ms;
+        Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+        blob.hash.data = assignment->payload_blob.hash;
+        blob.hash.len = sizeof assignment->payload_blob.hash;
+        blob.bytes = assignment->payload_blob.bytes;
+        extra.payload_blob = blob.bytes > 0 ? &blob : NULL;
         seen.extra = &extra;
         check_assigned (world, client->index, &seen, assignment->payload);
         program->held[program->held_count++] =

@@ -47,6 +47,7 @@ typedef struct sim_options {
     uint32_t commit_ms_max;
     uint32_t write_ms_max; /* lag of the write-back */
     uint32_t clock_leap;   /* the wall clock leaps, per second */
+    uint32_t damage;       /* files of blobs are damaged now and then */
     uint32_t retention;    /* some tasks have no ttl, and a rule how long they stay */
 } sim_options_t;
 
@@ -204,6 +205,31 @@ typedef struct broker {
     uint32_t resets;
 } broker_t;
 
+/* Blobs (depot.c): what the server has of them, and what it is about to do. */
+enum { SIM_BLOBS = 8, SIM_UNIT_BYTES = 10000 };
+typedef struct sim_file {
+    bool whole;
+    bool damaged;
+    bool going; /* is about to be collected */
+    int64_t touched_ms;
+} sim_file_t;
+typedef struct sim_upload {
+    uint32_t units;
+    int64_t told_ms; /* when the engine was told that it is whole; 0: never by this start */
+} sim_upload_t;
+typedef struct sim_depot {
+    sim_file_t files[SIM_BLOBS];
+    sim_upload_t uploads[4][SIM_BLOBS]; /* by namespace and identity */
+    struct depot_job *jobs;
+    int64_t look_ms;
+    uint32_t collected;
+} sim_depot_t;
+/* A name in a request. It points into itself. */
+typedef struct blob_name {
+    Taskmq__Blob blob;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+} blob_name_t;
+
 /* Checker. */
 
 typedef struct assigned {
@@ -238,6 +264,7 @@ typedef struct known {
     uint32_t max_runtime_ms;
     uint8_t key;           /* its fair key; 0: none */
     uint8_t session;       /* 0: none */
+    uint32_t blob;         /* its payload: number + 1; 0: none */
     bool needs;            /* only strong workers may have it */
     bool submitted;        /* sent at least once */
     bool accepted;         /* acknowledged */
@@ -310,6 +337,7 @@ struct world {
     char failure[1024];
     model_t *model;
     broker_t broker;
+    sim_depot_t depot;
     wire_t *links;
     peer_t next_peer;
     client_t clients[SIM_CLIENTS_MAX];
@@ -543,11 +571,31 @@ void parts_fill (world_t *world, const known_t *task, Taskmq__Extra *extra);
 bool parts_may_be_orphans (const world_t *world, const known_t *task);
 void parts_check_durable (world_t *world);
 
+/* depot.c. */
+
+void blobs_name (uint32_t blob, blob_name_t *out);
+uint32_t blobs_number (const Taskmq__Blob *blob);
+uint32_t blobs_units (uint32_t blob);
+uint8_t blobs_byte (uint32_t blob, uint32_t unit);
+/* The blob that a task names as its payload, or result; SIM_BLOBS: none. */
+uint32_t blobs_named (const record_t *record, bool result);
+/* One that this client may name, if there is one. */
+uint32_t depot_draw (const client_t *client, uint32_t wanted);
+void depot_configure (engine_config_t *config);
+void depot_step (world_t *world);
+int64_t depot_next_ms (const world_t *world);
+void depot_crash (world_t *world);
+/* A batch that is about to become durable, and what is: each blob that is named is there, and
+ * counted. */
+void depot_check_batch (world_t *world, const batch_t *batch);
+void depot_check_durable (world_t *world);
+
 /* after.c. */
 
 /* What a spec borrows. */
 typedef struct after_room {
     Taskmq__Extra extra;
+    blob_name_t name;
     Taskmq__Dependency entries[SIM_AFTER_MAX];
     Taskmq__Dependency *list[SIM_AFTER_MAX];
 } after_room_t;
@@ -558,6 +606,17 @@ void after_fill (world_t *world, const known_t *task, after_room_t *room, Taskmq
 bool after_may_be_unknown (const world_t *world, const known_t *task);
 /* An event that is about to become durable. */
 void after_check_event (world_t *world, const Taskmq__Event *event);
+
+/* carrier.c. */
+
+extern const actor_t carrier_actor;
+/* A new task has a blob for a payload, perhaps. */
+void carrier_draw (const client_t *client, known_t *task);
+void carrier_fill (const known_t *task, bool other_content, after_room_t *room);
+/* The blob that an attempt brings as its result; SIM_BLOBS: none. */
+uint32_t carrier_brings (const client_t *client, const known_t *task, uint32_t attempt);
+void carrier_check_assigned (world_t *world, const known_t *task,
+                             const Taskmq__Assignment *assignment);
 
 /* checker.c. */
 

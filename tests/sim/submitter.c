@@ -95,8 +95,8 @@ known_t *submitter_draw_task (client_t *client)
     return task;
 }
 
-static void fill_spec (world_t *world, const known_t *task, Taskmq__TaskSpec *spec,
-                       after_room_t *room)
+static void fill_spec (world_t *world, const known_t *task, bool other_content,
+                       Taskmq__TaskSpec *spec, after_room_t *room)
 {
     taskmq__task_spec__init (spec);
     Taskmq__Extra *extra = &room->extra;
@@ -105,6 +105,7 @@ static void fill_spec (world_t *world, const known_t *task, Taskmq__TaskSpec *sp
     extra->max_runtime_ms = task->max_runtime_ms;
     warden_fill (task, extra);
     parts_fill (world, task, extra);
+    carrier_fill (task, other_content, room);
     if (taskmq__extra__get_packed_size (extra) > 0) {
         spec->extra = extra;
     }
@@ -142,10 +143,12 @@ static void submit (client_t *client, intent_t *intent)
     size_t body_bytes = 0;
     for (size_t i = 0; i < intent->count; i++) {
         known_t *task = intent->tasks[i];
-        fill_spec (client->world, task, &specs[i], &rooms[i]);
+        fill_spec (client->world, task, intent->other_content, &specs[i], &rooms[i]);
         pointers[i] = &specs[i];
         check_payload_fill (task, body + body_bytes);
-        if (intent->other_content) {
+        if (intent->other_content && task->blob > 0) {
+            ; /* it names another blob */
+        } else if (intent->other_content) {
             specs[i].payload_bytes++;
             body[body_bytes + task->payload_bytes] = '!';
         } else {
@@ -170,6 +173,7 @@ static void submit_new (client_t *client)
         intent->tasks[i] = submitter_draw_task (client);
         after_draw (client, intent->tasks[i], intent->tasks, i);
         parts_draw (client, intent->tasks[i]);
+        carrier_draw (client, intent->tasks[i]);
     }
     submit (client, intent);
 }
@@ -207,7 +211,7 @@ static size_t pack_imported (world_t *world, const known_t *task, bool other_con
 static bool is_plain (const known_t *task)
 {
     return task->dedup_key[0] == '\0' && task->after_count == 0 && task->parent == 0 &&
-           task->delay_ms == 0 && task->not_before == 0 && task->start_by == 0;
+           task->blob == 0 && task->delay_ms == 0 && task->not_before == 0 && task->start_by == 0;
 }
 
 static void import (client_t *client, known_t *task, bool other_content)
@@ -219,7 +223,7 @@ static void import (client_t *client, known_t *task, bool other_content)
     after_room_t room;
     uint8_t packed[1024];
     intent_t *intent = calloc (1, sizeof *intent);
-    fill_spec (world, task, &spec, &room);
+    fill_spec (world, task, false, &spec, &room);
     import_op.task_id = spec.task_id;
     import_op.extra = spec.extra;
     import_op.bytes = (uint32_t) pack_imported (world, task, other_content, packed);

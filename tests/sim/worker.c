@@ -36,6 +36,7 @@ typedef struct hold {
     int64_t renew_ms;
     uint8_t result_seed;
     uint32_t result_bytes;
+    bool plain; /* the result is no blob: it was not uploaded */
 } hold_t;
 
 typedef struct worker {
@@ -456,6 +457,13 @@ static void send_complete (client_t *client, hold_t *hold)
     Taskmq__Complete complete = TASKMQ__COMPLETE__INIT;
     Taskmq__Lease lease;
     uint8_t result[RESULT_MAX];
+    blob_name_t name;
+    uint32_t blob = hold->plain ? SIM_BLOBS : carrier_brings (client, hold->task, hold->attempt);
+    if (blob < SIM_BLOBS) {
+        hold->result_bytes = 0;
+        blobs_name (blob, &name);
+        complete.result_blob = &name.blob;
+    }
     fill_lease (hold, &lease);
     check_result_fill (hold->result_seed, result, hold->result_bytes);
     check_brought (hold->task, hold->attempt, hold->result_seed, hold->result_bytes);
@@ -712,6 +720,14 @@ static void ended (client_t *client, const pending_t *pending, const Taskmq__Rep
     worker_t *worker = client->state;
     const about_t *about = pending->data;
     bool complete = pending->op == TASKMQ__REQUEST__OP_COMPLETE;
+    hold_t *hold = find_hold (worker, about->task, about->attempt);
+    if (complete && reply->code == TMQ_NO_BLOB) {
+        if (hold != NULL) {
+            hold->plain = true;
+            send_complete (client, hold);
+        }
+        return;
+    }
     bool stale = reply->code == TMQ_STALE_LEASE || reply->code == TMQ_NOT_FOUND ||
                  reply->code == TMQ_EXPIRED || reply->code == TMQ_WRONG_STATUS ||
                  reply->code == TMQ_CANCELLED || reply->code == TMQ_PURGED;

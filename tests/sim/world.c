@@ -12,7 +12,8 @@
 enum {
     WALL_START_DAYS = 20000,      /* some day in 2024 */
     LIVENESS_MS_MAX = 240 * 1000, /* for the longest chain of fresh leases and backoffs */
-    AUDIT_MS_MAX = 60 * 1000
+    AUDIT_MS_MAX = 60 * 1000,
+    COLLECTION_MS = 1500
 };
 
 /* Options. */
@@ -42,6 +43,7 @@ sim_options_t sim_options_of (uint64_t seed)
     out.clock_leap = rng_chance (&rng, 150) ? 20 : 0;
     out.menders = rng_chance (&rng, 600);
     out.retention = rng_chance (&rng, 350);
+    out.damage = rng_chance (&rng, 200);
     return out;
 }
 
@@ -52,11 +54,11 @@ void sim_options_print (const sim_options_t *o)
             "delay %u ms, "
             "lose %u, repeat %u, cut %u, stall %u, refuse %u, broker_crash %u, broker_freeze %u, "
             "commit_full %u, client_crash %u, commit %u ms, write %u ms, clock_leap %u, "
-            "retention %u\n",
+            "damage %u, retention %u\n",
             (unsigned long long) o->seed, o->planted_bug, o->submitters, o->workers, o->subscribers,
             o->libraries, o->menders, o->safety_ms, o->delay_ms_max, o->lose, o->repeat, o->cut,
             o->stall, o->refuse, o->broker_crash, o->broker_freeze, o->commit_full, o->client_crash,
-            o->commit_ms_max, o->write_ms_max, o->clock_leap, o->retention);
+            o->commit_ms_max, o->write_ms_max, o->clock_leap, o->damage, o->retention);
 }
 
 /* Helpers. */
@@ -104,6 +106,7 @@ static void every_second (world_t *world)
     network_faults (world);
     prowlers_swap (world, false);
     check_given_back (world);
+    depot_check_durable (world);
     for (uint32_t i = 0; i < world->clients_count; i++) {
         client_t *client = &world->clients[i];
         if (client->running && sim_fault (world, world->options.client_crash)) {
@@ -180,6 +183,9 @@ static void populate (world_t *world)
     client_init (world, &scheduler_actor, model_namespaces[SIM_SHARED], identities[0]);
     for (uint32_t i = 0; i < SHARERS; i++) {
         client_init (world, &sharer_actor, model_namespaces[SIM_SHARED], identities[0]);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        client_init (world, &carrier_actor, model_namespaces[i / 2], identities[i % 2]);
     }
     client_init (world, &feller_actor, model_namespaces[0], identities[0]);
     for (uint32_t i = 0; i < options->menders; i++) {
@@ -268,7 +274,8 @@ static void heal (world_t *world)
 
 static bool audited (const world_t *world)
 {
-    bool done = true;
+    /* There is time for a collection of all that this start does not know to be needed. */
+    bool done = world->mono_ms >= world->broker.started_ms + COLLECTION_MS;
     for (uint32_t i = 0; i < world->clients_count; i++) {
         const client_t *client = &world->clients[i];
         done = done && (client->actor != &auditor_actor || auditor_done (client));

@@ -69,7 +69,13 @@
     X (76, FAILED_NOT_KEPT, "retention knows no longer age of what failed (S37)")                  \
     X (77, MIN_NOT_KEPT, "retention lets go what min_keep keeps (S37)")                            \
     X (78, BEHALF_UNSCOPED, "a gateway sees for an owner what belongs to others (A84)")            \
-    X (79, BEHALF_OF_ANYBODY, "whoever names a principal as owner has that one's rights (A84)")
+    X (79, BEHALF_OF_ANYBODY, "whoever names a principal as owner has that one's rights (A84)")    \
+    X (80, BLOB_UNCLAIMED, "whoever knows the hash of a blob may name it (R7)")                    \
+    X (81, BLOB_LEFT_COUNTED, "a task that is removed counts for its blobs for ever (R8)")         \
+    X (82, BLOB_GONE_EARLY, "a blob may go before its last task's removal is durable (R8)")        \
+    X (83, BLOB_CLAIM_UNHEARD, "a blob goes that was uploaded and may still be named (R8)")        \
+    X (84, BLOBS_NOT_LOADED, "a start does not know which blobs are named (R8)")                   \
+    X (85, BLOB_RESULT_UNCOUNTED, "a result that is a blob does not count for it (R8)")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -98,7 +98,7 @@ static void settle (tasks_t *self)
     node_t *node;
     while ((node = list_pop_front (claims)) != NULL) {
         claim_t *claim = LIST_ITEM (node, claim_t, node);
-        if (now_ms - claim->since_ms < BLOB_CLAIM_MS) {
+        if (now_ms - claim->since_ms < self->base->config.blob_claim_ms) {
             list_push_front (claims, node);
             break;
         }
@@ -106,7 +106,9 @@ static void settle (tasks_t *self)
     }
     while ((node = list_pop_front (resting)) != NULL) {
         blob_t *blob = LIST_ITEM (node, blob_t, resting);
-        if (now_ms - blob->rests_ms < BLOB_REST_MS || blob->rests_batch > self->durable) {
+        bool stands = blob->rests_batch <= self->durable ||
+                      self->base->config.planted_bug == ENGINE_BUG_BLOB_GONE_EARLY;
+        if (now_ms - blob->rests_ms < self->base->config.blob_rest_ms || !stands) {
             list_push_front (resting, node);
             break;
         }
@@ -176,7 +178,7 @@ bool blob_is_claimed (const tasks_t *self, const char *ns, const char *identity,
 {
     const claim_t *claim = claim_find (self, ns, identity, blob->hash.data);
     return claim != NULL && claim->blob->bytes == blob->bytes &&
-           self->base->clocks.mono_ms - claim->since_ms < BLOB_CLAIM_MS;
+           self->base->clocks.mono_ms - claim->since_ms < self->base->config.blob_claim_ms;
 }
 
 /* Tasks. */
@@ -190,7 +192,8 @@ bool blobs_have_room (const tasks_t *self, const Taskmq__Blob *blob)
 tmq_code_t blob_may_be_named (const tasks_t *self, const char *ns, const char *identity,
                               const Taskmq__Blob *blob)
 {
-    if (!blob_is_claimed (self, ns, identity, blob))
+    if (!blob_is_claimed (self, ns, identity, blob) &&
+        self->base->config.planted_bug != ENGINE_BUG_BLOB_UNCLAIMED)
         return TMQ_NO_BLOB;
     return blobs_have_room (self, blob) ? TMQ_OK : TMQ_LIMIT;
 }
@@ -222,6 +225,8 @@ void blob_give (tasks_t *self, const Taskmq__Blob *named)
 
 void blobs_remove (tasks_t *self, const Taskmq__Extra *fields)
 {
+    if (self->base->config.planted_bug == ENGINE_BUG_BLOB_LEFT_COUNTED)
+        return;
     if (fields->payload_blob != NULL)
         blob_give (self, fields->payload_blob);
     if (fields->result_blob != NULL)
@@ -231,7 +236,10 @@ void blobs_remove (tasks_t *self, const Taskmq__Extra *fields)
 bool blob_is_needed (tasks_t *self, const uint8_t *hash)
 {
     settle (self);
-    return blob_find (self, hash) != NULL;
+    const blob_t *blob = blob_find (self, hash);
+    if (self->base->config.planted_bug == ENGINE_BUG_BLOB_CLAIM_UNHEARD)
+        return blob != NULL && blob->tasks > 0;
+    return blob != NULL;
 }
 
 size_t blobs_count (const tasks_t *self)
@@ -245,7 +253,8 @@ void blobs_load (tasks_t *self, const row_t *row)
 {
     uint64_t bytes;
     uint64_t tasks;
-    if (!blob_row_read (row, &bytes, &tasks) || tasks == 0)
+    if (!blob_row_read (row, &bytes, &tasks) || tasks == 0 ||
+        self->base->config.planted_bug == ENGINE_BUG_BLOBS_NOT_LOADED)
         return;
     blob_t *blob = blob_make (self, buf_bytes (row->key), bytes);
     blob->tasks = tasks;

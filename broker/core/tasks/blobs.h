@@ -15,12 +15,9 @@
 #define BLOB_TYPE "application/octet-stream" /* of one whose worker says nothing else */
 
 enum {
-    BLOBS_MAX = 100000,             /* that tasks name */
-    BLOB_CLAIMS_MAX = 4096,         /* the oldest gives way, … */
-    BLOB_CLAIMS_OF_ONE_MAX = 64,    /* … or the oldest of who has so many */
-    BLOB_CLAIM_MS = 30 * 60 * 1000, /* for so long a claim can be used, … */
-    BLOB_REST_MS =
-        60 * 60 * 1000 /* … and so long the file stays after it, or after its last task */
+    BLOBS_MAX = 100000,         /* that tasks name */
+    BLOB_CLAIMS_MAX = 4096,     /* the oldest gives way, … */
+    BLOB_CLAIMS_OF_ONE_MAX = 64 /* … or the oldest of who has so many */
 };
 
 /* Who uploaded it may name it in this namespace. Again: for as long from now on. */
