@@ -316,9 +316,9 @@ static int read_page (const exporting_t *self, matching_t *matching)
     matching->found = found;
     matching->listed = page;
     matching->page = found ? found->tasks : page;
-    return error.code == TMQ_OK    ? EXIT_OK
-           : matching->search.text ? search_failed (app, &error)
-                                   : library_error (app, &error, NULL);
+    if (matching->page)
+        return EXIT_OK;
+    return matching->search.text ? search_failed (app, &error) : library_error (app, &error, NULL);
 }
 
 static int export_matching (exporting_t *self)
@@ -335,7 +335,7 @@ static int export_matching (exporting_t *self)
     code = count_matching (self, &matching);
     for (bool more = true; !code && more;) {
         code = read_page (self, &matching);
-        if (code)
+        if (code || !matching.page)
             break;
         code = export_listed (self, matching.page);
         more = *matching.page->next;
