@@ -156,7 +156,8 @@ flow_t *flow_new (link_t *link, const tmq_subscription_options_t *options, flow_
         return NULL;
     self->link = link;
     self->taker = taker;
-    self->ticket = take_place (link, (link_call_t){flow_is_ready, self, &self->ticket}, SIZE_MAX);
+    self->ticket =
+        take_place (link, (link_call_t){flow_is_ready, self, &self->ticket, NULL}, SIZE_MAX);
     own.notify = true;
     own.user = user_of (self->ticket);
     if (self->ticket == 0 || (error->code = tmq_subscription_new (&self->subscription, link->client,
@@ -333,6 +334,8 @@ void link_broker (const link_t *self, char out[65])
 /* Operations. */
 
 typedef struct started {
+    tmq_client_t *client;
+    tmq_client_t *behalf; /* freed by end */
     uint64_t ticket;
     void *user;
     uint32_t timeout_ms;
@@ -355,17 +358,27 @@ static int begin (link_t *self, started_t *out, link_call_t call, size_t complet
     }
     if (!self->up && grace_ms - away_ms < out->timeout_ms)
         out->timeout_ms = (uint32_t) (grace_ms - away_ms);
+    out->client = self->client;
+    out->behalf = NULL;
+    if (call.owner != NULL) {
+        error->code = tmq_client_on_behalf (&out->behalf, self->client, call.owner, error);
+        if (error->code != TMQ_OK)
+            return error->code;
+        out->client = out->behalf;
+    }
     out->ticket = take_place (self, call, completions);
     out->user = user_of (out->ticket);
     if (out->ticket != 0)
         return TMQ_OK;
+    tmq_client_free (&out->behalf);
     error->code = TMQ_NO_MEMORY;
     return TMQ_NO_MEMORY;
 }
 
 /* … and ends with. */
-static int end (link_t *self, const started_t *started, link_call_t call, int code)
+static int end (link_t *self, started_t *started, link_call_t call, int code)
 {
+    tmq_client_free (&started->behalf); /* what was started goes on */
     *call.ticket = code == TMQ_OK ? started->ticket : 0;
     if (code != TMQ_OK)
         free_place (self, find_place (self, started->ticket));
@@ -380,7 +393,7 @@ static int end (link_t *self, const started_t *started, link_call_t call, int co
         if (code == TMQ_OK)                                                                        \
             code = end (                                                                           \
                 self, &started, call,                                                              \
-                function (self->client, __VA_ARGS__, started.timeout_ms, started.user, error));    \
+                function (started.client, __VA_ARGS__, started.timeout_ms, started.user, error));  \
         return code;                                                                               \
     } while (0)
 
@@ -444,7 +457,7 @@ int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count
     int code = begin (self, &started, call, count, error);
     if (code == TMQ_OK)
         code = end (self, &started, call,
-                    tmq_wait_start (self->client, ids, count, timeout_ms, started.user, error));
+                    tmq_wait_start (started.client, ids, count, timeout_ms, started.user, error));
     return code;
 }
 

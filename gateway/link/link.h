@@ -43,6 +43,7 @@ typedef struct link_call {
     link_fn *fn;
     void *context;
     uint64_t *ticket;
+    const char *owner; /* on whose behalf: his tasks alone exist; NULL: the gateway's own */
 } link_call_t;
 
 /* Forgets what is under way: its function is not called. Accepts 0. *ticket becomes 0. */

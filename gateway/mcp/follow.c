@@ -18,7 +18,7 @@ enum {
 
 static link_call_t call_to (call_t *call, link_fn *fn)
 {
-    return (link_call_t){fn, call, &call->exchange->ticket};
+    return (link_call_t){fn, call, &call->exchange->ticket, owner_of (call->exchange)};
 }
 
 /* True if the start went well; else it has been answered. */
@@ -162,7 +162,7 @@ void follow_cancel (call_t *call, const char *message)
     errand_t *errand = calloc (1, sizeof *errand);
     if (errand == NULL)
         return;
-    const link_call_t to = {errand_done, errand, &errand->ticket};
+    const link_call_t to = {errand_done, errand, &errand->ticket, owner_of (call->exchange)};
     if (link_cancel (call->exchange->link, to, &call->task, message, &error) != TMQ_OK)
         free (errand);
 }
@@ -283,7 +283,7 @@ static void wait_ended (void *context, tmq_completion_t *completion)
 static void wait_on (call_t *call, uint32_t ms)
 {
     tmq_error_t error;
-    const link_call_t to = {wait_ended, call, &call->wait_ticket};
+    const link_call_t to = {wait_ended, call, &call->wait_ticket, owner_of (call->exchange)};
     const int code = link_wait (call->exchange->link, to, &call->task, 1, ms, &error);
     if (code != TMQ_OK) {
         stop_following (call);
@@ -470,7 +470,7 @@ static void gathered (void *context, tmq_completion_t *completion)
 void follow_asked (call_t *call)
 {
     tmq_error_t error;
-    const link_call_t to = {gathered, call, &call->pause_ticket};
+    const link_call_t to = {gathered, call, &call->pause_ticket, owner_of (call->exchange)};
     call->asked = call->asks;
     if (call->asks)
         return;
@@ -552,6 +552,7 @@ void follow (call_t *call, uint32_t inline_ms)
     options.filter.task_ids = &call->task;
     options.filter.task_ids_count = 1;
     options.snapshot = true;
+    options.owner = owner_of (call->exchange);
     call->is_followed = true;
     call->exchange->on_gone = client_gone;
     call->news = flow_new (call->exchange->link, &options, taker, &error);

@@ -145,7 +145,7 @@ static void cancelled (void *context, tmq_completion_t *completion)
 static void cancel_theirs (call_t *call, const tmq_task_t *task)
 {
     tmq_error_t error;
-    const link_call_t to = {cancelled, call, &call->exchange->ticket};
+    const link_call_t to = {cancelled, call, &call->exchange->ticket, owner_of (call->exchange)};
     if (tmq_status_terminal (task->status)) {
         call_error (call, 200, RPC_PARAMS, "the task has ended and cannot be cancelled", NULL);
         return;
@@ -202,7 +202,7 @@ static void tasks_list (call_t *call)
 {
     tmq_list_query_t query = {.limit = LIST_PAGE};
     const tmq_label_t label = {PRINCIPAL_LABEL, call->exchange->principal->name};
-    const link_call_t to = {list_came, call, &call->exchange->ticket};
+    const link_call_t to = {list_came, call, &call->exchange->ticket, owner_of (call->exchange)};
     bytes_t cursor = BYTES_INIT;
     tmq_error_t error;
     const bool given = json_object_get (call->params, "cursor") != NULL;

@@ -395,7 +395,7 @@ static void submit (call_t *call)
     task_room_t room = {0};
     tmq_error_t error;
     fill_room (call, &room);
-    const link_call_t to = {submitted, call, &call->exchange->ticket};
+    const link_call_t to = {submitted, call, &call->exchange->ticket, owner_of (call->exchange)};
     const int code = link_submit (call->exchange->link, to, &room.submit, &error);
     free (room.owned);
     free (room.meta);

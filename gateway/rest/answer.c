@@ -132,9 +132,21 @@ void answer_object (exchange_t *exchange, const tmq_completion_t *completion,
     answer (exchange, &response);
 }
 
+const char *owner_of (const exchange_t *exchange)
+{
+    const principal_t *principal = exchange->principal;
+    const access_t access = exchange->route->access;
+    if (principal == NULL)
+        return NULL;
+    /* What is to be found as one's own is submitted as such. */
+    return policy_own_only (principal->roles, access == ACCESS_SUBMIT ? ACCESS_CHANGE : access)
+               ? principal->name
+               : NULL;
+}
+
 link_call_t call_of (exchange_t *exchange, link_fn *fn)
 {
-    return (link_call_t){fn, exchange, &exchange->ticket};
+    return (link_call_t){fn, exchange, &exchange->ticket, owner_of (exchange)};
 }
 
 void started (exchange_t *exchange, int code, const tmq_error_t *error)

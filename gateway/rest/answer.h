@@ -36,6 +36,9 @@ json_writer_t answer_json (response_t *response);
 void answer_object (exchange_t *exchange, const tmq_completion_t *completion,
                     void (*write) (json_writer_t *writer, const tmq_completion_t *completion));
 
+/* On whose behalf the broker is asked: of one who may do it with his own tasks only. NULL: of
+ * nobody. */
+const char *owner_of (const exchange_t *exchange);
 /* The call that belongs to this exchange: it is forgotten when the exchange ends. */
 link_call_t call_of (exchange_t *exchange, link_fn *fn);
 /* Answers with the problem unless code is TMQ_OK. */

@@ -45,6 +45,7 @@ static bool read_options (exchange_t *exchange, stream_options_t *options)
 {
     options->begin = begin;
     options->refuse = refuse;
+    options->owner = owner_of (exchange);
     return flag_parameter (exchange, &options->snapshot, "snapshot") &&
            flag_parameter (exchange, &options->notices, "notices") &&
            read_cursor (exchange, options);

@@ -104,7 +104,7 @@ static bool begin_wait (exchange_t *exchange, tmq_error_t *error)
 {
     subject_t *subject = subject_of (exchange);
     tmq_subscription_options_t options;
-    const link_call_t call = {wait_over, exchange, &subject->wait};
+    const link_call_t call = {wait_over, exchange, &subject->wait, owner_of (exchange)};
     exchange->on_stop = has_waited;
     error->code =
         link_wait (exchange->link, call, &subject->id, 1, wait_wanted_ms (exchange), error);
@@ -113,6 +113,7 @@ static bool begin_wait (exchange_t *exchange, tmq_error_t *error)
     tmq_subscription_options_init (&options);
     options.filter.task_ids = &subject->id;
     options.filter.task_ids_count = 1;
+    options.owner = owner_of (exchange);
     subject->flow = flow_new (exchange->link, &options,
                               (flow_taker_t){may_have_changed, broker_moved, exchange}, error);
     return subject->flow != NULL;

@@ -170,7 +170,7 @@ def part_mark():
         # No room for the answer at all: that is said.
         large = gateway.post("/v1/queues/q/tasks", b"x" * size * 2).fields["location"] + "/payload"
         check("there is room", gateway.get(large).status, 200)
-        crowd = [pipeline(gateway, get, count)[0] for _ in range(14)]
+        crowd = [pipeline(gateway, get, count)[0] for _ in range(40)]
         told = eventually("there is no room", lambda: next(
             (answer for answer in [gateway.get(large)] if answer.status != 200), None))
         check("it is told", (told.status, told.json["type"]), (503, "/problems/busy"))

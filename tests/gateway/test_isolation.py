@@ -6,9 +6,10 @@
 task of one's own, of somebody else, of another namespace, and one that is not there."""
 
 import re
+import subprocess
 
 from broker import Broker
-from gateway import Gateway
+from gateway import Gateway, program
 from test_gateway import check
 
 ROLES = ("observer", "client", "operator", "metrics")
@@ -81,6 +82,22 @@ class Matrix:
             assert (status == 403) == (role not in who), (method, path, role, status)
         check(f"{method} {path} by nobody", self.ask(method, path, "nobody", ABSENT).status, 401)
 
+    def try_owners(self, broker):
+        """It is the broker that keeps them apart: a client's task is his there, too."""
+        task_id = self.make("client")
+        owner = self.gateway.get(f"/v1/tasks/{task_id}", token=self.tokens["client"]).json["owner"]
+        check("owner", owner.split("/")[1:], ["client"])
+        for behalf, code in (("client", 0), ("bob", 5)):
+            done = subprocess.run([program("taskctl"), "-e", broker.endpoint, "get", task_id,
+                                   "--on-behalf", behalf], capture_output=True, check=False)
+            check(f"on behalf of {behalf}", done.returncode, code)
+        # What the gateway's label says is not what counts.
+        forged = subprocess.run([program("taskctl"), "-e", broker.endpoint, "submit", "q", "--data", "x",
+                                 "--label", "gw.principal=client"], capture_output=True, text=True,
+                                check=True).stdout.strip()
+        check("a label alone", self.gateway.get(f"/v1/tasks/{forged}",
+                                                token=self.tokens["client"]).status, 404)
+
     def try_lists(self):
         mine, foreign, far = self.make("client"), self.make("bob"), self.make("far")
 
@@ -118,6 +135,7 @@ def main():
             elif "every" not in who and path != "/mcp":
                 matrix.try_plain_route(method, path, who)
         matrix.try_lists()
+        matrix.try_owners(broker)
         assert matrix.tried > 250, matrix.tried
 
 
