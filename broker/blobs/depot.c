@@ -300,10 +300,10 @@ static bool has_place (depot_t *self, const uint8_t *owner, const uint8_t *peer,
 static bool find_place (depot_t *self, const upload_t *made, int64_t mono_ms, depot_word_t *out)
 {
     if (!has_place (self, made->owner, NULL, DEPOT_UPLOADS_OF_ONE_MAX, mono_ms))
-        refuse (out, TMQ_LIMIT, "you have %d uploads under way, as many as you may have",
+        refuse (out, TMQ_OVERLOADED, "you have %d uploads under way, as many as you may have",
                 DEPOT_UPLOADS_OF_ONE_MAX);
     else if (!has_place (self, NULL, made->peer, DEPOT_UPLOADS_OF_PEER_MAX, mono_ms))
-        refuse (out, TMQ_LIMIT,
+        refuse (out, TMQ_OVERLOADED,
                 "who acts for you has %d uploads under way for all, as many as it may have",
                 DEPOT_UPLOADS_OF_PEER_MAX);
     else if (!has_place (self, NULL, NULL, DEPOT_UPLOADS_MAX, mono_ms))

@@ -84,9 +84,9 @@ void depot_configure (depot_t *self, const depot_limits_t *limits);
 
 /* Begins an upload or goes on with it; what is on the disk of it is read again, once.
  *
- * TOO_LARGE: more than limits/blob_bytes. LIMIT: the disk has as many blobs as it may, or who asks
- * has as many uploads under way as it may have. OVERLOADED: all have. STORE_FULL: the disk has no
- * room for it beside what is still to come of the others. */
+ * TOO_LARGE: more than limits/blob_bytes. LIMIT: the disk has as many blobs as it may. OVERLOADED:
+ * who asks, or all together, have as many uploads under way as they may have: to be asked again.
+ * STORE_FULL: the disk has no room for it beside what is still to come of the others. */
 void depot_begin (depot_t *self, const depot_upload_t *upload, int64_t mono_ms, depot_word_t *out);
 /* The bytes at an offset. Those that are there count as taken; where there is a hole before them
  * nothing is, and out->offset says from where on they are wanted. The last byte makes the blob. */

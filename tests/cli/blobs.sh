@@ -23,6 +23,14 @@ run 0 sh -c 'head -c 100 large | taskctl submit q -'
 run 0 taskctl payload "$(cat out)"
 [ "$(wc -c <out)" -eq 100 ] || fail 'a short pipe is another one'
 
+# More at once than one user may have under way: each waits until there is a place for it.
+for n in $(seq 24); do
+    { echo "$n" && cat large large; } >"once.$n"
+done
+run 0 sh -c 'seq 24 | xargs -P 24 -I@ taskctl submit once --file once.@'
+[ "$(sort -u out | wc -l)" -eq 24 ] || fail 'not all were submitted'
+rm once.*
+
 # The same id again is the same task; with another file it is not.
 id=$(cat large.id)
 run 0 taskctl submit q --file large --id "$id"

@@ -422,7 +422,7 @@ static void limits_are_told (void **state)
         one.hash = other;
         assert_int_equal (begin (&one).code, TMQ_OK);
     }
-    assert_int_equal (begin (&upload).code, TMQ_LIMIT);
+    assert_int_equal (begin (&upload).code, TMQ_OVERLOADED);
     upload.identity = "uid:9";
     assert_int_equal (begin (&upload).code, TMQ_OK);
     depot_word_t beyond;
@@ -469,7 +469,7 @@ static void a_place_that_stands_still_is_given_up (void **state)
     assert_int_equal (chunk (&upload, 0, PIECE).code, TMQ_OK);
     for (unsigned i = 1; i < DEPOT_UPLOADS_OF_ONE_MAX; i++)
         assert_int_equal (begin_of (upload.identity, i, 1).code, TMQ_OK);
-    assert_int_equal (begin_of (upload.identity, 99, DEPOT_YIELD_MS - 1).code, TMQ_LIMIT);
+    assert_int_equal (begin_of (upload.identity, 99, DEPOT_YIELD_MS - 1).code, TMQ_OVERLOADED);
     assert_int_equal (depot_stats (depot).bytes, DEPOT_UPLOADS_OF_ONE_MAX * (uint64_t) BYTES);
     assert_int_equal (begin_of (upload.identity, 99, DEPOT_YIELD_MS).code, TMQ_OK);
     assert_int_equal (depot_stats (depot).uploads, DEPOT_UPLOADS_OF_ONE_MAX);
@@ -497,7 +497,7 @@ static void one_peer_does_not_have_all_places (void **state)
         assert_int_equal (begin_of (name, i, 0).code, TMQ_OK);
     }
     depot_word_t word = begin_of ("gateway/one-more", 0, 0);
-    assert_int_equal (word.code, TMQ_LIMIT);
+    assert_int_equal (word.code, TMQ_OVERLOADED);
     assert_non_null (strstr (word.text, "acts for you"));
     for (unsigned i = DEPOT_UPLOADS_OF_PEER_MAX; i < DEPOT_UPLOADS_MAX; i++) {
         snprintf (name, sizeof (name), "uid:%u", i);
