@@ -21,9 +21,10 @@ enum {
     SETTLE_SECONDS_MAX = 600
 };
 
-const growth_row_t *const growth_rows[] = {
-    &scale_live_row,   &scale_terminal_row, &connections_row, &subscribers_row, &stalled_row,
-    &interference_row, &features_row,       &values_row,      &schedules_row,   &history_row};
+const growth_row_t *const growth_rows[] = {&scale_live_row,  &scale_terminal_row, &connections_row,
+                                           &subscribers_row, &stalled_row,        &interference_row,
+                                           &features_row,    &values_row,         &schedules_row,
+                                           &history_row,     &transfers_row};
 const size_t growth_rows_count = sizeof growth_rows / sizeof *growth_rows;
 
 /* Points. */
@@ -293,7 +294,9 @@ static void write_configuration (const char *path)
 {
     FILE *file = fopen (path, "w");
     if (file)
-        fprintf (file, "limits\n    live_tasks = %d\n    namespace_tasks = %d\n    links = %d\n",
+        fprintf (file,
+                 "limits\n    live_tasks = %d\n    namespace_tasks = %d\n    links = %d\n"
+                 "    blob_bytes = 1G\n",
                  LIMITS_TASKS, LIMITS_TASKS, LIMITS_LINKS);
     if (!file || fclose (file) != 0)
         die ("%s: %s", path, strerror (errno));

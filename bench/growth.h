@@ -52,6 +52,7 @@ extern const growth_row_t features_row;
 extern const growth_row_t values_row;
 extern const growth_row_t schedules_row;
 extern const growth_row_t history_row;
+extern const growth_row_t transfers_row;
 
 extern const growth_row_t *const growth_rows[];
 extern const size_t growth_rows_count;
