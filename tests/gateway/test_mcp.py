@@ -165,7 +165,7 @@ def test_modern_refusals(gateway):
           (400, -32020))
     answer = client.post("tools/call", {"name": "x_header", "arguments": {"region": "eu"}},
                          Mcp_Param_Region="=?base64?ZXU=?=")
-    check("in base64", text_of(answer.json["result"]), "region eu")
+    check("in base64", text_of(client.messages(answer)[-1]["result"]), "region eu")
     check("bad base64", client.refused(
         "tools/call", {"name": "x_header", "arguments": {"region": "eu"}},
         Mcp_Param_Region="=?base64?ZXU?="), (400, -32020))
@@ -455,7 +455,8 @@ PARTS = {
     "streams": (test_streams, test_legacy_questions, test_resumption, test_clients_that_leave),
 }
 
-with Stage() as stage_gateway:
-    for test in PARTS[sys.argv[1]]:
-        print(test.__name__, flush=True)
-        test(stage_gateway)
+if __name__ == "__main__":
+    with Stage() as stage_gateway:
+        for test in PARTS[sys.argv[1]]:
+            print(test.__name__, flush=True)
+            test(stage_gateway)
