@@ -52,6 +52,7 @@ typedef struct call {
     bool is_followed;     /* it is followed until it ends */
     bool as_task;         /* a handle is given if it does not end soon */
     bool related;         /* the answer names the task */
+    bool endless;         /* it is followed as long as it takes */
     bool leaves_task;     /* it goes on when the client leaves */
     uint32_t wait_max_ms; /* how long it is followed */
     bool streams;         /* events are sent */

@@ -268,6 +268,8 @@ static void wait_ended (void *context, tmq_completion_t *completion)
         call_code (call, completion->code, completion->error);
     } else if (call->as_task) {
         follow_handle (call);
+    } else if (call->wait_max_ms == 0 && call->endless) {
+        wait_on (call, FOLLOW_WAIT_MS);
     } else if (call->wait_max_ms == 0) {
         stop_following (call);
         follow_cancel (call, "it took longer than its tool allows");

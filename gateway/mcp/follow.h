@@ -8,6 +8,9 @@
 
 #include "mcp/call.h"
 
+/* One wait of a call that is endless. */
+enum { FOLLOW_WAIT_MS = 24 * 3600000 };
+
 /* call->task is the principal's. Progress, messages and questions are passed on. inline_ms: how
  * long the answer may stay a plain one. Answers in the end. */
 void follow (call_t *call, uint32_t inline_ms);

@@ -121,7 +121,8 @@ static void follow_theirs (call_t *call, const tmq_task_t *task)
     (void) task;
     call->related = true;
     call->leaves_task = true;
-    call->wait_max_ms = 24 * 3600000;
+    call->endless = true;
+    call->wait_max_ms = FOLLOW_WAIT_MS;
     follow (call, 250);
 }
 
@@ -330,7 +331,8 @@ static void resume (call_t *call, const tmq_task_t *task)
 {
     (void) task;
     call->leaves_task = true;
-    call->wait_max_ms = 24 * 3600000;
+    call->endless = true;
+    call->wait_max_ms = FOLLOW_WAIT_MS;
     follow (call, 0);
 }
 
