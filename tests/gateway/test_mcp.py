@@ -319,7 +319,8 @@ def test_modern_questions_of_calls(gateway):
             ("answers that are none", {"inputResponses": {"a": 1}})):
         check(what, client.refused("tools/call", {"name": name, **params}), (200, -32602))
     poor = Client(gateway)
-    check("cannot be asked", poor.refused("tools/call", {"name": name}), (400, -32021))
+    # 400, or 200 where the answer had become a stream before the worker asked.
+    check("cannot be asked", poor.refused("tools/call", {"name": name})[1], -32021)
     before = Client(gateway, capabilities={**TASKS, "elicitation": {}})
     asked = before.call("test_tool_with_task")
     check("before the task", list(asked["inputRequests"]), ["user_name"])
