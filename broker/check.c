@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "access_file.h"
+#include "archived.h"
 #include "check_blobs.h"
 #include "daemon.h"
 #include "data.h"
@@ -22,6 +23,7 @@
 #include "export/event_witness.h"
 #include "net/address.h"
 #include "server_key.h"
+#include "store/archive/archive_history.h"
 #include "store/audit.h"
 #include "units.h"
 
@@ -144,6 +146,26 @@ static exits_t read_directory (const char *directory)
     return code;
 }
 
+static void print_line (void *context, const char *text)
+{
+    (void) context;
+    puts (text);
+}
+
+static exits_t read_archive (const char *directory)
+{
+    char size[UNITS_TEXT_SIZE];
+    store_error_t error = {STORE_OK, ""};
+    archive_judge_t judge = {.say = print_line};
+    if (archive_judge (&judge, directory, &error) != STORE_OK)
+        return exits_fail (exits_of_store (error.code), error.text);
+    printf ("read %" PRIu64 " segments of the archive with %" PRIu64 " batches (%s): %" PRIu64
+            " finding%s\n",
+            judge.segments, judge.batches, size_format (size, judge.bytes), judge.findings,
+            judge.findings == 1 ? "" : "s");
+    return judge.findings == 0 ? EXITS_OK : EXITS_DAMAGED;
+}
+
 exits_t check_data (const config_t *config)
 {
     char error[DATA_ERROR_SIZE];
@@ -153,13 +175,15 @@ exits_t check_data (const config_t *config)
     if (code != EXITS_OK)
         return exits_fail (code, error);
     puts ("the configuration is good");
+    const char *archive = config_text (config, CONFIG_ARCHIVE);
+    exits_t archived = archive != NULL ? read_archive (archive) : EXITS_OK;
     if (directory == NULL) {
         puts ("no data directory was named: no data was read (--data DIR)");
-        return EXITS_OK;
+        return archived;
     }
     code = read_directory (data.directory);
     data_close (&data);
-    return code;
+    return code != EXITS_OK ? code : archived;
 }
 
 /* The configuration. */
@@ -305,6 +329,18 @@ static exits_t judge_directory (const config_t *config)
     return code == EXITS_OK ? access : code;
 }
 
+static exits_t judge_archive (const config_t *config)
+{
+    char error[ARCHIVED_ERROR_SIZE];
+    const char *named = config_text (config, CONFIG_ARCHIVE);
+    exits_t code = archived_judge (config, config_text (config, CONFIG_DATA), error);
+    if (code != EXITS_OK)
+        say ("wrong", "archive", "%s", error);
+    else if (named != NULL)
+        say ("ok", "archive", "%s", named);
+    return code;
+}
+
 /* The broker raises its own limit to the hard one. Asked for the service by another user, it may be
  * another one there. */
 static exits_t judge_files (const config_t *config)
@@ -326,7 +362,7 @@ static exits_t judge_files (const config_t *config)
 exits_t check_config (const config_t *config)
 {
     static exits_t (*const judges[]) (const config_t *) = {judge_addresses, judge_directory,
-                                                           judge_files};
+                                                           judge_archive, judge_files};
     exits_t first = EXITS_OK;
     say ("ok", "configuration", "%zu source%s beside the defaults", config->sources_count,
          config->sources_count == 1 ? "" : "s");

@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
+#include "archived.h"
 #include "log/log.h"
 #include "net/bolt.h"
 #include "net/socket.h"
@@ -135,6 +136,10 @@ static exits_t open_data (daemon_t *self)
 /* Before the first thread: only those that start later are held too. */
 static exits_t confine (daemon_t *self)
 {
+    char error[ARCHIVED_ERROR_SIZE];
+    exits_t code = archived_judge (&self->config, self->data.directory, error);
+    if (code != EXITS_OK)
+        return exits_fail (code, error);
     reach_confine (&self->config, &self->data);
     return EXITS_OK;
 }
@@ -169,6 +174,9 @@ static exits_t open_store (daemon_t *self)
     options.notify_context = self;
     options.failed = store_gave_up;
     options.damaged = store_damaged;
+    archive_options_t archive;
+    if (archived_fill (&archive, &self->config, self->data.directory, &self->free_bytes_min))
+        options.archive = &archive;
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
     if (store_open (&self->store, store, &options, &self->boot, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);

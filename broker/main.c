@@ -36,7 +36,8 @@ static void note_restored (const char *directory, const restore_report_t *report
     char error[AUDIT_ERROR_SIZE];
     audit_options_t options = {.directory = directory,
                                .generation = report->generation,
-                               .epoch = report->manifest.epoch,
+                               .epoch = report->more.archive != NULL ? report->more.epoch
+                                                                     : report->manifest.epoch,
                                .keep_bytes = UINT64_MAX,
                                .keep_ms = INT64_MAX};
     audit_t *audit = audit_new (&options, error);
@@ -47,34 +48,54 @@ static void note_restored (const char *directory, const restore_report_t *report
     audit_free (&audit);
 }
 
-static exits_t restore (const config_t *config)
+/* What the directory holds: the backup, and what followed of the archive. */
+static void tell_restored (const char *directory, const restore_report_t *report)
 {
     char made[TIME_TEXT_SIZE] = "";
     char newest[TIME_TEXT_SIZE] = "";
-    char detail[256];
+    char detail[512];
+    const manifest_t *manifest = &report->manifest;
+    const store_more_t *more = &report->more;
+    bool with = more->archive != NULL;
+    uint64_t batch = with ? more->batch : manifest->batch;
+    time_format (made, manifest->made_ms);
+    time_format (newest, with ? more->newest_ms : manifest->newest_ms);
+    snprintf (detail, sizeof (detail),
+              "backup of %s, version %s, %" PRIu64 " batches of the archive, batch %" PRIu64
+              " of epoch %" PRIu64 " at %s",
+              made, manifest->version, more->batches, batch, with ? more->epoch : manifest->epoch,
+              newest);
+    note_restored (directory, report, detail);
+    log_write (LOG_LEVEL_INFO, "RESTORED",
+               "the directory is as the broker was then: what was acknowledged later is lost, and "
+               "subscribers are told of a gap",
+               LOG_FIELDS (LOG_TEXT ("path", directory), LOG_TEXT ("made", made),
+                           LOG_NUMBER ("archived", more->batches), LOG_NUMBER ("batch", batch),
+                           LOG_TEXT ("newest", newest),
+                           LOG_NUMBER ("tasks", with ? more->tasks : manifest->tasks)));
+    if (report->blobs_missing > 0)
+        log_write (LOG_LEVEL_WARNING, "RESTORED-BLOBS",
+                   "large bodies that tasks need are neither in the backup nor in the archive",
+                   LOG_FIELDS (LOG_NUMBER ("missing", report->blobs_missing)));
+}
+
+static exits_t restore (const config_t *config)
+{
     store_error_t error;
     restore_report_t report;
+    const restore_from_t from = {.file = config->restore,
+                                 .archive = config_text (config, CONFIG_ARCHIVE),
+                                 .until_ms = config->until_ms};
     const char *directory = config_text (config, CONFIG_DATA);
     if (directory == NULL)
         return exits_fail (EXITS_USAGE, "--restore needs --data DIR, a directory that is empty or "
                                         "missing");
     umask (077);
-    store_code_t code = restore_run (config->restore, directory, &report, &error);
+    store_code_t code = restore_run (&from, directory, &report, &error);
     if (code != STORE_OK)
         return exits_fail (code == STORE_ERROR_FOREIGN ? EXITS_DATA : exits_of_store (code),
                            error.text);
-    time_format (made, report.manifest.made_ms);
-    time_format (newest, report.manifest.newest_ms);
-    snprintf (detail, sizeof (detail),
-              "backup of %s, version %s, batch %" PRIu64 " of epoch %" PRIu64 " at %s", made,
-              report.manifest.version, report.manifest.batch, report.manifest.epoch, newest);
-    note_restored (directory, &report, detail);
-    log_write (LOG_LEVEL_INFO, "RESTORED",
-               "the directory is as the backup was: what was acknowledged later is lost, and "
-               "subscribers are told of a gap",
-               LOG_FIELDS (LOG_TEXT ("path", directory), LOG_TEXT ("made", made),
-                           LOG_NUMBER ("batch", report.manifest.batch), LOG_TEXT ("newest", newest),
-                           LOG_NUMBER ("tasks", report.manifest.tasks)));
+    tell_restored (directory, &report);
     return EXITS_OK;
 }
 

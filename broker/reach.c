@@ -11,7 +11,7 @@
 #include "log/log.h"
 #include "net/address.h"
 
-enum { PATHS_MAX = 2 + ROUTER_ENDPOINTS_MAX + FEEDS_MAX + CONFIG_NAMED_MAX };
+enum { PATHS_MAX = 3 + ROUTER_ENDPOINTS_MAX + FEEDS_MAX + CONFIG_NAMED_MAX };
 
 typedef struct reach {
     confine_path_t paths[PATHS_MAX];
@@ -66,6 +66,9 @@ void reach_confine (const config_t *config, const data_t *data)
     const char *access = config_text (config, CONFIG_ACCESS);
     if (access != NULL)
         add_directory_of (&reach, access, true);
+    const char *archive = config_text (config, CONFIG_ARCHIVE);
+    if (archive != NULL)
+        add (&reach, archive, true);
     add_socket (&reach, own); /* a long path has moved */
     for (size_t i = 0; i < listen->items_count; i++)
         add_socket (&reach, listen->items[i].text);

@@ -113,6 +113,7 @@
     X (commit_us, "microseconds spent in commits", "over 100,000 a commit: the disk is too slow")  \
     X (store_damaged, "rows whose checksum does not fit",                                          \
        "above 0: the disk is failing, restore a backup")                                           \
+    X (archive_gaps, "holes in the archive", "above 0: make a backup, with which it is whole")     \
     X (export_lines, "lines written to tasks.jsonl", "")                                           \
     X (export_errors, "failed writes of tasks.jsonl", "above 0: free space where the data is")     \
     X (events_lines, "lines written to events.jsonl", "")                                          \
@@ -182,6 +183,11 @@
        "above 0: taskctl search reindex makes a new one")                                          \
     X (synchronous_normal, "1 with --synchronous normal",                                          \
        "above 0: a loss of power may lose work")                                                   \
+    X (archive_stalled, "1 while the archive cannot be written", "1: mend the archive's disk")     \
+    X (archive_backlog_bytes, "bytes that wait for the archive",                                   \
+       "near 1G: they are given up, mend the archive's disk")                                      \
+    X (archive_lag_ms, "age of the oldest commit that the archive has not",                        \
+       "grows: the archive's disk is too slow, or fails")                                          \
     X (access_stale, "1 while the access file cannot be used and an older state of it counts",     \
        "1: the log says which line is wrong")                                                      \
     X (access_principals, "lines of the access file", "")                                          \

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backup/pack.h"
+#include "backup/restore_blobs.h"
 #include "backup/tar.h"
 #include "core/base/memory.h"
 #include "disk.h"
@@ -23,6 +24,7 @@
 enum { PATH_SIZE = 4096 + 128, CHUNK_BYTES = 256 * 1024 };
 
 typedef struct restore {
+    const restore_from_t *from;
     const char *file;
     const char *directory;
     char scratch[PATH_SIZE];
@@ -299,9 +301,30 @@ static store_code_t move (restore_t *self, store_error_t *error)
     return sync_directory (self->directory, error);
 }
 
-static store_code_t restore (restore_t *self, restore_report_t *out, store_error_t *error)
+static store_code_t adopt (restore_t *self, restore_report_t *out, store_error_t *error)
 {
     store_backup_t found = {.path = NULL};
+    if (self->from->archive == NULL)
+        return store_adopt (self->scratch, &found, &out->generation, error);
+    restore_blobs_t *blobs = restore_blobs_new ();
+    out->more = (store_more_t){.archive = self->from->archive,
+                               .until_ms = self->from->until_ms,
+                               .blob = restore_blobs_note,
+                               .context = blobs};
+    store_code_t code =
+        store_adopt_more (self->scratch, &found, &out->more, &out->generation, error);
+    bool any = false;
+    if (code == STORE_OK &&
+        !restore_blobs_fetch (blobs, self->from->archive, self->scratch, &any, &out->blobs_missing))
+        code = fail_system (error, self->scratch, "cannot be written");
+    if (any)
+        self->found[PART_BLOBS].there = true;
+    restore_blobs_free (&blobs);
+    return code;
+}
+
+static store_code_t restore (restore_t *self, restore_report_t *out, store_error_t *error)
+{
     self->fd = open (self->file, O_RDONLY | O_CLOEXEC);
     if (self->fd < 0)
         return fail_system (error, self->file, "cannot be read");
@@ -313,14 +336,15 @@ static store_code_t restore (restore_t *self, restore_report_t *out, store_error
     if (code == STORE_OK)
         code = compare (self, &out->manifest, error);
     if (code == STORE_OK)
-        code = store_adopt (self->scratch, &found, &out->generation, error);
+        code = adopt (self, out, error);
     return code == STORE_OK ? move (self, error) : code;
 }
 
-store_code_t restore_run (const char *file, const char *directory, restore_report_t *out,
+store_code_t restore_run (const restore_from_t *from, const char *directory, restore_report_t *out,
                           store_error_t *error)
 {
-    restore_t self = {.file = file, .directory = directory, .fd = -1, .scratch_fd = -1};
+    restore_t self = {
+        .from = from, .file = from->file, .directory = directory, .fd = -1, .scratch_fd = -1};
     *out = (restore_report_t){.generation = 0};
     snprintf (self.scratch, sizeof (self.scratch), "%s/" RESTORE_SCRATCH, directory);
     store_code_t code = restore (&self, out, error);

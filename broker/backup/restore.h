@@ -16,15 +16,24 @@
 
 #define RESTORE_SCRATCH ".restoring"
 
+/* What the data becomes: the backup, and what an archive has behind it, up to a moment. */
+typedef struct restore_from {
+    const char *file;    /* of the backup */
+    const char *archive; /* directory; NULL: none */
+    int64_t until_ms;    /* wall; INT64_MAX: all that the archive has */
+} restore_from_t;
+
 typedef struct restore_report {
     manifest_t manifest;
-    uint64_t generation; /* the new one */
+    uint64_t generation;    /* the new one */
+    store_more_t more;      /* what was taken of the archive; all zero without one */
+    uint64_t blobs_missing; /* that its tasks need, and that neither has */
 } restore_report_t;
 
 /* directory: must be empty or missing; then it is made. STORE_ERROR_FOREIGN: the file is no backup
  * of ours, or the directory is not empty; …_CORRUPT: the backup is damaged; …_NEWER: made by a
- * newer version. */
-store_code_t restore_run (const char *file, const char *directory, restore_report_t *out,
+ * newer version. As store_adopt_more for the archive. */
+store_code_t restore_run (const restore_from_t *from, const char *directory, restore_report_t *out,
                           store_error_t *error);
 
 #endif

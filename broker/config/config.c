@@ -39,6 +39,7 @@ void config_init (config_t *out)
 {
     memset (out, 0, sizeof (*out));
     out->action = CONFIG_RUN;
+    out->until_ms = INT64_MAX;
     for (size_t i = 0; i < CONFIG_KEYS; i++)
         out->numbers[i] = config_rules[i].value;
 }
@@ -491,6 +492,10 @@ bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
                                 config_rules[hard].key,
                                 config_format_origin (high, self->values[hard].origin));
     }
+    if (self->numbers[CONFIG_STORE] != 0 && self->values[CONFIG_ARCHIVE].text != NULL)
+        return config_fail (error,
+                            "store/archive (%s) needs broker/store sqlite: memory keeps nothing",
+                            config_format_origin (low, self->values[CONFIG_ARCHIVE].origin));
     return retention_is_consistent (self, error);
 }
 

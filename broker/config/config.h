@@ -56,6 +56,7 @@ enum { CONFIG_NAMED_MAX = 8 };
 typedef struct config {
     config_action_t action;
     const char *restore;                 /* file of RESTORE; lent by the command line */
+    int64_t until_ms;                    /* … up to this moment; INT64_MAX: all there is */
     bool accept_rollback;                /* what the database has lost is given up */
     const char *named[CONFIG_NAMED_MAX]; /* the files of -c; borrowed from the command line */
     size_t named_count;

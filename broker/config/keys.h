@@ -167,6 +167,10 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "the journal has this size at the start")                                                   \
     X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \
        "threads for lists, counts and replays")                                                    \
+    X (ARCHIVE, "store/archive", TEXT, RESTART, 0, 1, 4000, "DIR",                                 \
+       "what is committed is kept in this directory of another disk, too")                         \
+    X (ARCHIVE_KEEP, "store/archive_keep", DURATION, RESTART, 0, 0, 3650 * CONFIG_D, NULL,         \
+       "what the archive has goes after so long; 0: never")                                        \
     X (LOGS_STREAM, "logs/stream", SIZE, NOW, CONFIG_M, 256 * CONFIG_K, CONFIG_G, NULL,            \
        "what is kept of each output of an attempt; beyond it the older half goes")                 \
     X (LOGS_DISK, "logs/disk", SIZE, NOW, CONFIG_G, CONFIG_M, 1024 * CONFIG_G, NULL,               \

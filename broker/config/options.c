@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "config/layers.h"
 #include "nearest.h"
+#include "units.h"
 
 /* Options that are keys of the configuration; the others are actions and -c. */
 static const struct key_option {
@@ -22,6 +23,7 @@ static const struct key_option {
     {"feed", CONFIG_FEED},
     {"store", CONFIG_STORE},
     {"synchronous", CONFIG_SYNCHRONOUS},
+    {"archive", CONFIG_ARCHIVE},
     {"log-level", CONFIG_LOG_LEVEL},
     {"log-format", CONFIG_LOG_FORMAT},
     {"trace-slow", CONFIG_LOG_SLOW},
@@ -39,7 +41,7 @@ static const struct action_option {
 enum {
     KEY_OPTIONS = sizeof (key_options) / sizeof (key_options[0]),
     ACTION_OPTIONS = sizeof (action_options) / sizeof (action_options[0]),
-    OPTIONS = KEY_OPTIONS + ACTION_OPTIONS + 3,
+    OPTIONS = KEY_OPTIONS + ACTION_OPTIONS + 4,
     FIRST_KEY = 256,
     FIRST_ACTION = FIRST_KEY + KEY_OPTIONS
 };
@@ -49,6 +51,7 @@ static void fill_options (struct option out[OPTIONS + 1])
     size_t n = 0;
     out[n++] = (struct option){"config", required_argument, NULL, 'c'};
     out[n++] = (struct option){"restore", required_argument, NULL, 'r'};
+    out[n++] = (struct option){"until", required_argument, NULL, 'u'};
     out[n++] = (struct option){"accept-rollback", no_argument, NULL, 'a'};
     for (int i = 0; i < KEY_OPTIONS; i++)
         out[n++] = (struct option){key_options[i].name, required_argument, NULL, FIRST_KEY + i};
@@ -98,6 +101,10 @@ static bool apply (config_t *self, int option, const char *text, char *error)
         self->restore = text;
         return true;
     }
+    if (option == 'u') {
+        char why[UNITS_ERROR_SIZE];
+        return time_parse (&self->until_ms, text, why) || config_fail (error, "--until: %s", why);
+    }
     if (option >= FIRST_KEY && option < FIRST_ACTION)
         return set_option (self, &key_options[option - FIRST_KEY], text, error);
     if (option >= FIRST_ACTION)
@@ -132,6 +139,17 @@ static bool take_question (config_t *self, int option, const char *text, char *e
 
 typedef bool take_t (config_t *self, int option, const char *text, char *error);
 
+/* A moment is one of an archive. */
+static bool judge_until (const config_t *self, char *error)
+{
+    if (self->until_ms == INT64_MAX)
+        return true;
+    if (self->action != CONFIG_RESTORE)
+        return config_fail (error, "--until is for --restore");
+    return config_text (self, CONFIG_ARCHIVE) != NULL ||
+           config_fail (error, "--until needs --archive DIR: a backup alone has one moment");
+}
+
 /* One walk over the options. */
 static bool walk (config_t *self, int argc, char **argv, take_t *take, char *error)
 {
@@ -162,7 +180,7 @@ bool config_parse (config_t *self, int argc, char **argv, char *const *environme
         return true;
     return walk (self, argc, argv, take_file, error) &&
            layers_environment (self, environment, error) && walk (self, argc, argv, apply, error) &&
-           config_is_consistent (self, error);
+           judge_until (self, error) && config_is_consistent (self, error);
 }
 
 void config_print_help (void)
@@ -184,6 +202,8 @@ void config_print_help (void)
           "                       the end\n"
           "      --synchronous S  full (default), or normal, with which a loss of power may\n"
           "                       lose work that was acknowledged\n"
+          "      --archive DIR    keep what is committed in this directory, too, on another\n"
+          "                       disk\n"
           "      --log-level L    debug, info (default), warning or error\n"
           "      --log-format F   text (default) or json\n"
           "      --trace-slow T   log each request that takes so long (\"20ms\"), with where\n"
@@ -192,9 +212,12 @@ void config_print_help (void)
           "      --check-config   judge the configuration and what it needs of this\n"
           "                       machine, also beside a running broker; then end\n"
           "      --check          read all of the data directory, where one is named, while\n"
-          "                       no broker runs on it, and say what is damaged; then end\n"
+          "                       no broker runs on it, and say what is damaged; then end.\n"
+          "                       With --archive read that, too\n"
           "      --restore FILE   make the data directory, which must be named by --data\n"
-          "                       and empty or missing, of a backup, then end\n"
+          "                       and empty or missing, of a backup, then end. With\n"
+          "                       --archive also of what was committed behind it\n"
+          "      --until TIME     ... up to this time (2026-11-22T15:04:05Z)\n"
           "      --accept-rollback\n"
           "                       start although the database lacks events that\n"
           "                       events.jsonl has: what they did is given up\n"

@@ -55,12 +55,14 @@ typedef struct store_options {
     /* The log of the tables, while another process reads them: then nothing more is written back
      * until that ends. */
     uint64_t log_bytes_max; /* STORE_LOG_BYTES_MAX */
+    /* What is committed is kept there, too; NULL: nowhere. Lent until the store is open. */
+    const struct archive_options *archive;
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
         NULL, 20000, 250, 16u << 20, false, 20000, INT64_C (7) * 86400000, UINT64_C (1) << 30,     \
             INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL, NULL,                 \
-            STORE_LOG_BYTES_MAX                                                                    \
+            STORE_LOG_BYTES_MAX, NULL                                                              \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a
@@ -143,7 +145,25 @@ store_code_t store_backup (store_t *self, store_backup_t *backup, store_error_t 
  * nobody else may use the directory. */
 store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t *generation,
                           store_error_t *error);
-/* The same for the database that was closed there: what follows is a history of its own. */
+/* The same, but with what an archive has behind the copy (store/archive/archive_history.h): all, or
+ * up to a moment. A blob that its batches name is told of, and whether it is gone; of one the last
+ * word counts. Answers: what it came to. More errors: …_CORRUPT and …_FOREIGN as those of
+ * archive_history_open and _next. */
+typedef struct store_more {
+    const char *archive;                                          /* directory */
+    int64_t until_ms;                                             /* wall; INT64_MAX: all */
+    void (*blob) (void *context, const uint8_t *hash, bool gone); /* may be NULL */
+    void *context;
+    uint64_t batches; /* that were taken */
+    uint64_t epoch;   /* of the newest, … */
+    uint64_t batch;
+    int64_t newest_ms;
+    uint64_t tasks;
+} store_more_t;
+store_code_t store_adopt_more (const char *directory, store_backup_t *found, store_more_t *more,
+                               uint64_t *generation, store_error_t *error);
+/* The same as store_adopt for the database that was closed there: what follows is a history of its
+ * own. */
 store_code_t store_begin_history (const char *directory, uint64_t *generation,
                                   store_error_t *error);
 /* Looks at the structure of a copy in this directory, and changes nothing. */
@@ -211,6 +231,10 @@ typedef struct store_stats {
     int upgraded_from;       /* … that this start found, when it was an earlier one; else 0 */
     bool tables_held;        /* another process reads them, so their log can only grow */
     bool synchronous_normal; /* a loss of power may lose what was acknowledged */
+    bool archive_stalled;    /* what is committed waits for the archive … */
+    uint64_t archive_backlog_bytes; /* … so much of it */
+    uint64_t archive_lag_ms;        /* … for so long */
+    uint64_t archive_gaps;          /* since the start: it lacks something for good */
 } store_stats_t;
 void store_stats (store_t *self, store_stats_t *out);
 

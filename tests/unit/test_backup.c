@@ -96,7 +96,8 @@ static void make_file (fixture_t *fixture, bool keys)
 static store_code_t restore (store_error_t *error)
 {
     restore_report_t report;
-    return restore_run (file, target, &report, error);
+    return restore_run (&(restore_from_t){.file = file, .until_ms = INT64_MAX}, target, &report,
+                        error);
 }
 
 static void assert_nothing (const char *directory)
@@ -127,7 +128,8 @@ static void there_and_back (void **state)
     char text[100];
     char path[200];
     make_file (fixture, true);
-    if (restore_run (file, target, &report, &error) != STORE_OK)
+    if (restore_run (&(restore_from_t){.file = file, .until_ms = INT64_MAX}, target, &report,
+                     &error) != STORE_OK)
         fail_msg ("%s", error.text);
     assert_int_equal (report.manifest.batch, fixture->batch);
     assert_int_equal (report.manifest.tasks, 10);

@@ -18,6 +18,7 @@
 #include "bytes.h"
 #include "core/base/memory.h"
 #include "core/base/planted.h"
+#include "store/archive/archive.h"
 #include "store/journal/journal_codec.h"
 #include "store/journal/scan.h"
 #include "store/journal/segments.h"
@@ -296,6 +297,29 @@ store_code_t journal_replay (journal_t *self, journal_visit_t *each, void *conte
     return code;
 }
 
+store_code_t journal_recover_archive (journal_t *self, store_error_t *error)
+{
+    const form_header_t *run = &self->found.run;
+    scan_log_t chain;
+    bytes_t content = BYTES_INIT;
+    store_code_t code = STORE_OK;
+    if (self->options.archive == NULL || self->tables.clean || run->epoch != self->tables.epoch ||
+        self->log.commits == NULL)
+        return STORE_OK;
+    scan_source_t source = source_of (self);
+    scan_chain (&chain, &self->found, self->log.last);
+    for (size_t i = 0; code == STORE_OK && i < chain.count; i++) {
+        bytes_clear (&content);
+        code = scan_content (&self->found, &source, chain.commits[i], &content, error);
+        if (code == STORE_OK)
+            code = archive_recover (self->options.archive, run->generation, run->epoch,
+                                    content.data, content.length, error);
+    }
+    scan_log_destroy (&chain);
+    bytes_free (&content);
+    return code;
+}
+
 /* A beginning. */
 
 static void forget_found (journal_t *self)
@@ -539,6 +563,8 @@ store_code_t journal_append (journal_t *self, batch_t *const *batches, size_t co
     if (code == STORE_OK)
         self->head.previous = batches[count - 1]->no;
     pthread_mutex_unlock (&self->lock);
+    if (code == STORE_OK && self->options.archive != NULL)
+        archive_take (self->options.archive, self->body.data, self->body.length);
     return code;
 }
 

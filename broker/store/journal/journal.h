@@ -22,8 +22,9 @@ typedef struct journal_options {
     const char *directory;
     size_t bytes; /* of the file; under load it may grow to eight times that, at least to 64 MiB */
     bool unsynced;
-    const device_t *device; /* NULL: the files of the machine */
-    unsigned planted_bug;   /* test-only: 0 in the broker; see core/base/planted.h */
+    const device_t *device;  /* NULL: the files of the machine */
+    unsigned planted_bug;    /* test-only: 0 in the broker; see core/base/planted.h */
+    struct archive *archive; /* is given each commit that is durable; NULL: nobody is. Lent. */
 } journal_options_t;
 
 /* Where the tables stand that the journal belongs to. */
@@ -48,6 +49,9 @@ void journal_free (journal_t **self);
 typedef store_code_t journal_visit_t (void *context, batch_t *batch, store_error_t *error);
 store_code_t journal_replay (journal_t *self, journal_visit_t *each, void *context, bool *cut,
                              store_error_t *error);
+/* Gives the archive what the file still has of the newest start, also what the tables hold. Between
+ * the opening and journal_begin. */
+store_code_t journal_recover_archive (journal_t *self, store_error_t *error);
 /* Empties the journal, which must have been replayed, durably. From now on batches belong to this
  * generation and epoch. */
 store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch,

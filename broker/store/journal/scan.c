@@ -183,6 +183,25 @@ void scan_log (scan_log_t *out, const scan_t *scan, uint64_t written)
     find_gap (out, scan);
 }
 
+void scan_chain (scan_log_t *out, const scan_t *scan, uint64_t last)
+{
+    *out = (scan_log_t){.last = 0};
+    out->commits = memory_zero (scan->count, sizeof (size_t));
+    for (size_t i = 0; i < scan->count; i++) {
+        const form_part_t *head = &scan->parts[i].head;
+        if (head->batches == 0 || head->last <= out->last || head->last > last ||
+            !is_complete (scan, i))
+            continue;
+        if (head->previous != out->last)
+            out->count = 0; /* what is in front of it was overwritten */
+        out->commits[out->count++] = i;
+        out->last = head->last;
+        i += head->parts - 1;
+    }
+    if (out->last != last)
+        out->count = 0;
+}
+
 void scan_log_destroy (scan_log_t *self)
 {
     free (self->commits);

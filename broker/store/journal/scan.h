@@ -51,6 +51,9 @@ typedef struct scan_log {
     uint64_t at;   /* in the file, of the first part behind the gap */
 } scan_log_t;
 void scan_log (scan_log_t *out, const scan_t *scan, uint64_t written);
+/* The same, but of all commits in the file that follow each other up to `last`, also of those that
+ * the tables have; none when they do not come so far. */
+void scan_chain (scan_log_t *out, const scan_t *scan, uint64_t last);
 void scan_log_destroy (scan_log_t *self);
 
 /* Appends the content of a commit. CORRUPT when the file is no longer what it was. */

@@ -9,10 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/data/blob_row.h"
+#include "store/archive/archive_history.h"
 #include "store/journal/form.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/tables.h"
 #include "store/sqlite/upgrade.h"
+
+/* What is written in one transaction of a copy that nobody uses. */
+enum { TASKS_AT_ONCE = 10000, BYTES_AT_ONCE = 32 * 1024 * 1024 };
 
 static void tell (store_backup_t *found, const tables_meta_t *meta)
 {
@@ -49,8 +54,85 @@ store_code_t store_look (const char *directory, store_error_t *error)
     return code;
 }
 
-store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t *generation,
-                          store_error_t *error)
+/* Batches of an archive, on their way into the tables. */
+typedef struct taking {
+    tables_t *tables;
+    archive_history_t *history;
+    store_more_t *more;
+    dirty_t dirty;
+    uint64_t epoch; /* of what is in dirty */
+} taking_t;
+
+static void tell_blobs (const store_more_t *more, const batch_t *batch)
+{
+    uint64_t bytes;
+    uint64_t tasks;
+    for (size_t i = 0; more->blob != NULL && i < batch->rows_count; i++)
+        if (blob_row_read (&batch->rows[i], &bytes, &tasks))
+            more->blob (more->context, buf_bytes (batch->rows[i].key), batch->rows[i].gone);
+}
+
+/* In one transaction, as at a start (A10). */
+static store_code_t write_taken (taking_t *self, store_error_t *error)
+{
+    if (self->dirty.count == 0)
+        return STORE_OK;
+    dirty_sort (&self->dirty);
+    store_code_t code = tables_begin (self->tables, error);
+    for (uint64_t epoch = tables_meta (self->tables)->epoch;
+         code == STORE_OK && epoch < self->epoch; epoch++)
+        tables_start_epoch (self->tables);
+    if (code == STORE_OK)
+        code = tables_write (self->tables, &self->dirty, error);
+    if (code == STORE_OK)
+        code = tables_commit (self->tables, error);
+    if (code != STORE_OK)
+        tables_rollback (self->tables);
+    dirty_free (&self->dirty);
+    return code == STORE_OK ? tables_checkpoint_if_large (self->tables, error) : code;
+}
+
+static store_code_t take_batches (taking_t *self, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    while (code == STORE_OK) {
+        uint64_t epoch = 0;
+        batch_t *batch;
+        code = archive_history_next (self->history, &batch, &epoch, error);
+        if (code != STORE_OK || batch == NULL)
+            break;
+        if (epoch != self->epoch || dirty_tasks (&self->dirty) >= TASKS_AT_ONCE ||
+            self->dirty.bytes >= BYTES_AT_ONCE)
+            code = write_taken (self, error);
+        self->epoch = epoch;
+        self->more->batches++;
+        tell_blobs (self->more, batch);
+        dirty_add (&self->dirty, batch, 0);
+    }
+    return code == STORE_OK ? write_taken (self, error) : code;
+}
+
+static store_code_t take_archive (tables_t *tables, store_more_t *more, store_error_t *error)
+{
+    const tables_meta_t *meta = tables_meta (tables);
+    const archive_place_t from = {meta->generation, meta->epoch, meta->written_batch,
+                                  meta->newest_ms};
+    taking_t taking = {.tables = tables, .more = more, .epoch = meta->epoch};
+    store_code_t code =
+        archive_history_open (&taking.history, more->archive, &from, more->until_ms, error);
+    if (code == STORE_OK)
+        code = take_batches (&taking, error);
+    dirty_free (&taking.dirty);
+    archive_history_close (&taking.history);
+    more->epoch = meta->epoch;
+    more->batch = meta->written_batch;
+    more->newest_ms = meta->newest_ms;
+    more->tasks = meta->tasks;
+    return code;
+}
+
+store_code_t store_adopt_more (const char *directory, store_backup_t *found, store_more_t *more,
+                               uint64_t *generation, store_error_t *error)
 {
     char path[PATH_MAX];
     gate_t gate;
@@ -67,14 +149,23 @@ store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t
         code = tables_open (&tables, &options, &gate, error);
     if (code == STORE_OK)
         code = tables_quick_check (tables, error);
-    if (code == STORE_OK) {
+    if (code == STORE_OK)
         tell (found, tables_meta (tables));
+    if (code == STORE_OK && more != NULL)
+        code = take_archive (tables, more, error);
+    if (code == STORE_OK) {
         code = begin_history (tables, error);
         *generation = tables_meta (tables)->generation;
     }
     tables_free (&tables);
     gate_destroy (&gate);
     return code;
+}
+
+store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t *generation,
+                          store_error_t *error)
+{
+    return store_adopt_more (directory, found, NULL, generation, error);
 }
 
 /* A journal is of one history. That of a database that was closed has nothing that the tables lack,

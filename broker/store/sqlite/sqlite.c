@@ -328,6 +328,14 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
         .synchronous_normal = self->options.synchronous_normal,
     };
     pthread_mutex_unlock (&self->lock);
+    if (self->archive != NULL) {
+        archive_stats_t archive;
+        archive_stats (self->archive, &archive);
+        out->archive_stalled = archive.stalled;
+        out->archive_backlog_bytes = archive.backlog_bytes;
+        out->archive_lag_ms = archive.lag_ms;
+        out->archive_gaps = archive.gaps;
+    }
     out->database_bytes = file_bytes (directory, SCHEMA_TABLES_FILE);
     out->wal_bytes = file_bytes (directory, SCHEMA_TABLES_FILE "-wal");
     out->journal_bytes = file_bytes (directory, JOURNAL_FILE);
@@ -339,6 +347,7 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
 typedef struct recovery {
     tables_t *tables;
     uint64_t batches;
+    uint64_t last;      /* batch that is in the tables now */
     old_journal_t *old; /* of an earlier version, or NULL */
     bool cut;
 } recovery_t;
@@ -349,6 +358,7 @@ static store_code_t replay_batch (void *context, batch_t *batch, store_error_t *
     dirty_t dirty = {0};
     dirty_add (&dirty, batch, 0);
     dirty_sort (&dirty);
+    replay->last = batch->no;
     store_code_t code = tables_write (replay->tables, &dirty, error);
     replay->batches++;
     dirty_free (&dirty);
@@ -378,7 +388,8 @@ static store_code_t open_journals (sqlite_store_t *self, recovery_t *replay,
     const journal_options_t journal = {.directory = options->directory,
                                        .bytes = options->journal_bytes,
                                        .unsynced = options->synchronous_normal,
-                                       .device = options->journal_device};
+                                       .device = options->journal_device,
+                                       .archive = self->archive};
     store_code_t code = old_journal_open (&replay->old, options, &replay->cut, error);
     if (code == STORE_OK && replay->old != NULL)
         code = old_journal_judge (replay->old, found, error);
@@ -401,6 +412,21 @@ static store_code_t replay_all (sqlite_store_t *self, recovery_t *replay,
     return code;
 }
 
+/* Before the tables are of the next epoch: the archive has what was committed in this one, and
+ * knows that the next one follows. */
+static store_code_t begin_archive (sqlite_store_t *self, const recovery_t *replay,
+                                   const journal_tables_t *found, store_error_t *error)
+{
+    if (self->archive == NULL)
+        return STORE_OK;
+    const archive_header_t header = {.generation = found->generation,
+                                     .epoch = found->epoch + 1,
+                                     .base_epoch = found->epoch,
+                                     .base_batch = replay->last};
+    store_code_t code = journal_recover_archive (self->journal, error);
+    return code == STORE_OK ? archive_begin (self->archive, &header, error) : code;
+}
+
 /* Brings the journal's batches into the tables and begins a new epoch, in one transaction: a crash
  * at any point leaves either all of it to be done again or nothing. */
 static store_code_t replay_and_begin (sqlite_store_t *self, recovery_t *replay,
@@ -414,7 +440,10 @@ static store_code_t replay_and_begin (sqlite_store_t *self, recovery_t *replay,
         code = tables_begin (self->tables, error);
     if (code != STORE_OK)
         return code;
+    replay->last = found.written;
     code = replay_all (self, replay, &found, error);
+    if (code == STORE_OK)
+        code = begin_archive (self, replay, &found, error);
     if (code == STORE_OK) {
         tables_start_epoch (self->tables);
         code = tables_commit (self->tables, error);
@@ -449,6 +478,7 @@ static void sqlite_free (sqlite_store_t *self)
 {
     view_close (&self->load);
     view_close (&self->due);
+    archive_free (&self->archive); /* it takes what is committed until now */
     journal_free (&self->journal);
     tables_free (&self->tables);
     overlay_free (self->overlay);
@@ -511,6 +541,8 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
         code = upgrade_run (&self->options, true, &self->upgraded_from, error);
     if (code == STORE_OK)
         code = tables_open (&self->tables, &self->options, &self->gate, error);
+    if (code == STORE_OK && self->options.archive != NULL)
+        code = archive_new (&self->archive, self->options.archive, error);
     if (code == STORE_OK)
         code = recover (self, boot, error);
     if (code == STORE_OK)

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "store/archive/archive.h"
 #include "store/dirty.h"
 #include "store/follow.h"
 #include "store/journal/journal.h"
@@ -30,6 +31,7 @@ typedef struct sqlite_store {
     gate_t gate;
     damage_t damage;
     journal_t *journal;
+    archive_t *archive; /* or NULL */
     tables_t *tables;   /* of the store thread, once it runs */
     view_t load;        /* of the server thread */
     overlay_t *overlay; /* of the server thread; NULL but after a commit without space */
