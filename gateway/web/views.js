@@ -6,7 +6,7 @@
 
 import { dirty, h, say } from "./dom.js";
 import { answerForm } from "./form.js";
-import { get, mayChange, query, session, Source, stream, withNs } from "./net.js";
+import { get, mayChange, query, session, Source, stream } from "./net.js";
 import { ago, badge, bytes, curl, duration, empty, number, plural, shell, shortId, shown, spark, taskctl, time, timeText, tree, word } from "./show.js";
 import { remark } from "./tasks.js";
 
@@ -267,13 +267,13 @@ export class System extends View {
 }
 
 // The tools that agents see, as MCP lists them. There is none without MCP.
-export async function readTools() {
-  const response = await fetch(withNs("/mcp"), {
-    method: "POST", cache: "no-store",
-    headers: { "Content-Type": "application/json", Accept: "application/json, text/event-stream", "X-Taskmq-Request": "1", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list", ...(session.ns ? { "Taskmq-Namespace": session.ns } : {}) },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: {
-      "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": { name: "taskmq page", version: "1" }, "io.modelcontextprotocol/clientCapabilities": {} } } }),
-  });
+const LIST_TOOLS = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": { name: "taskmq page", version: "1" }, "io.modelcontextprotocol/clientCapabilities": {} } } });
+const MCP_HEADERS = { "Content-Type": "application/json", Accept: "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list" };
+
+async function readTools() {
+  const headers = { ...MCP_HEADERS, "X-Taskmq-Request": "1", ...(session.ns ? { "Taskmq-Namespace": session.ns } : {}) };
+  const response = await fetch("/mcp", { method: "POST", cache: "no-store", headers, body: LIST_TOOLS });
   const told = await response.json().catch(() => null);
   if (!response.ok || !told?.result) throw Object.assign(new Error(told?.error?.message ?? told?.detail ?? "This gateway offers no tools."), { status: response.status });
   return told.result;
@@ -294,6 +294,6 @@ export class Tools extends View {
         : shown(this.tools, ({ tools }) => tools.length === 0 ? empty("There are no tools.", "They stand in tools.json.") : tools.map((tool) => h("article", { class: "card", key: tool.name },
           h("div", { class: "row" }, h("h2", { class: "mono" }, tool.name), tool.title && h("span", {}, tool.title)), h("p", {}, tool.description),
           h("details", {}, h("summary", {}, "Schema"), h("div", { class: "tree" }, tree(tool.inputSchema)))))),
-      shell(curl("/mcp", "-H 'Accept: application/json, text/event-stream'"))];
+      shell(curl("/mcp", ...Object.entries(MCP_HEADERS).map(([name, value]) => `-H '${name}: ${value}'`), `-d '${LIST_TOOLS}'`))];
   }
 }
