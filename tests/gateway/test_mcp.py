@@ -334,9 +334,11 @@ def test_streams(gateway):
     for client in (Client(gateway), Client(gateway, "2025-11-25")):
         result = client.call("test_tool_with_progress", _meta={"progressToken": "p"})
         check("result", text_of(result), "progressed")
-        check("progress", [(note["method"], note["params"]["progressToken"],
-                            note["params"]["progress"]) for note in client.told],
-              [("notifications/progress", "p", done) for done in (0, 50, 100)])
+        check("notices", {(note["method"], note["params"]["progressToken"])
+                          for note in client.told}, {("notifications/progress", "p")})
+        # A newer one may take the place of one that has not left yet.
+        told = [note["params"]["progress"] for note in client.told]
+        check("progress", (told[-1], [done for done in (0, 50, 100) if done in told]), (100, told))
     client = Client(gateway, "2025-11-25")
     client.call("test_tool_with_logging")
     check("not asked for", client.told, [])
