@@ -48,6 +48,8 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (WAIT_MAX, "wait_max", MS, 60000, 10, 3600000, "a long poll")                                \
     X (SESSION_TIMEOUT, "session_timeout", MS, 43200000, 1000, 2592000000,                         \
        "a session of the page")                                                                    \
+    X (WAIT_IDS_MAX, "wait_ids_max", COUNT, 50000, 1, 100000,                                      \
+       "tasks of a namespace that long polls wait for at a time")                                  \
     X (DRAIN_TIMEOUT, "drain_timeout", MS, 5000, 10, 3600000,                                      \
        "after SIGTERM, for answers that are due")
 

@@ -13,7 +13,8 @@
 
 enum {
     POLL_MAX = 256, /* completions of one turn; then sockets again */
-    TICKETS_FIRST = 64
+    TICKETS_FIRST = 64,
+    WAITS_RETRY_MS = 1000
 };
 
 /* A place for one operation. Its number and its generation are the ticket. */
@@ -21,6 +22,7 @@ typedef struct place {
     uint32_t generation;
     uint32_t next_free; /* number + 1 */
     size_t left;        /* completions that are to come; SIZE_MAX: ever more */
+    bool waits;         /* for tasks: each completion is one of them */
     link_call_t call;
 } place_t;
 
@@ -32,6 +34,7 @@ struct link {
     place_t *places;
     uint32_t places_count;
     uint32_t first_free; /* number + 1; 0: none */
+    uint64_t waits;      /* tasks that are waited for */
     flow_t *flows;
     flow_t *next_flow; /* of a round through them */
     watch_t *again;    /* flows that were left in the middle */
@@ -75,6 +78,7 @@ static uint64_t take_place (link_t *self, link_call_t call, size_t completions)
     self->first_free = place->next_free;
     place->call = call;
     place->left = completions;
+    place->waits = false;
     return (uint64_t) place->generation << 32 | (number + 1);
 }
 
@@ -89,6 +93,9 @@ static place_t *find_place (link_t *self, uint64_t ticket)
 
 static void free_place (link_t *self, place_t *place)
 {
+    if (place->waits)
+        self->waits -= place->left;
+    place->waits = false;
     place->left = 0;
     place->generation++;
     place->next_free = self->first_free;
@@ -244,8 +251,10 @@ static void deliver (link_t *self, tmq_completion_t *completion)
     if (place == NULL)
         return;
     const link_call_t call = place->call;
+    self->waits -= place->waits;
     if (place->left != SIZE_MAX && --place->left == 0) {
-        place->left = 1; /* free_place ends it */
+        place->waits = false; /* it is counted already */
+        place->left = 1;      /* free_place ends it */
         free_place (self, place);
         *call.ticket = 0;
     }
@@ -454,10 +463,21 @@ int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count
                uint32_t timeout_ms, tmq_error_t *error)
 {
     started_t started;
+    if (self->waits + count > self->settings->numbers[SETTING_WAIT_IDS_MAX]) {
+        *error = (tmq_error_t){
+            .code = TMQ_OVERLOADED, .retriable = true, .retry_after_ms = WAITS_RETRY_MS};
+        snprintf (error->text, sizeof error->text,
+                  "as many tasks are waited for as 'wait_ids_max' allows");
+        return TMQ_OVERLOADED;
+    }
     int code = begin (self, &started, call, count, error);
     if (code == TMQ_OK)
         code = end (self, &started, call,
                     tmq_wait_start (started.client, ids, count, timeout_ms, started.user, error));
+    if (code == TMQ_OK) {
+        find_place (self, started.ticket)->waits = true;
+        self->waits += count;
+    }
     return code;
 }
 

@@ -189,7 +189,7 @@ def await_requests(gateway, count):
 
 def part_waits():
     """Long polls end when there is something to tell, when the gateway stops, and with their token."""
-    with Broker() as broker, Gateway(broker) as gateway:
+    with Broker() as broker, Gateway(broker, configuration=["wait_ids_max = 4"]) as gateway:
         task_id = submit(gateway, {"queue": "w"})
         target = f"/v1/tasks/{task_id}"
         tag = gateway.get(target).fields["etag"]
@@ -221,11 +221,21 @@ def part_waits():
         check("who has no token", stream.status, 401)
 
         tag = gateway.get(target).fields["etag"]
+        crowd = [submit(gateway, {"queue": "crowd"}) for _ in range(4)]
+        most = Later(gateway.post, "/v1/tasks:wait", {"ids": crowd[:3]})
+        await_requests(gateway, 1)
+        told = check_problem(gateway.post("/v1/tasks:wait", {"ids": crowd[2:]}), 503, "overloaded")
+        assert "wait_ids_max" in told["detail"], told
+        for each in crowd[:3]:
+            gateway.post(f"/v1/tasks/{each}/cancel")
+        check("they have ended", len(most.get().json["items"]), 3)
+        check("there is room again", gateway.post("/v1/tasks:wait", {
+            "ids": crowd[:2] + crowd[3:], "timeout_ms": 50}).json["pending"], crowd[3:])
         polls = [Later(gateway.get, target, Prefer="wait=60"),
                  Later(gateway.get, target, Prefer="wait=60", If_None_Match=tag),
                  Later(gateway.get, target + "/result", Prefer="wait=60"),
                  Later(gateway.post, "/v1/tasks:wait", {"ids": [task_id]})]
-        await_requests(gateway, len(polls))
+        await_requests(gateway, len(polls))  # each of which waits for one task
         gateway.stop()
         check("when it stops", [poll.get().status for poll in polls], [200, 304, 409, 200])
         check("pending", polls[3].get().json["pending"], [task_id])
