@@ -156,11 +156,13 @@ static bool open_file (attach_t *self, const attach_of_t *of)
         return false;
     }
     self->length = (uint64_t) info.st_size;
-    if (self->length > TMQ_BLOB_BYTES_MAX) {
+    if (!S_ISREG (info.st_mode))
+        tell (of, name, "it is no regular file any more");
+    else if (self->length > TMQ_BLOB_BYTES_MAX)
         tell (of, name, "it is larger than 1 GiB");
-        return false;
-    }
-    return S_ISREG (info.st_mode);
+    else
+        return true;
+    return false;
 }
 
 static bool name_it (attach_t *self, const attach_of_t *of, const void *bytes, size_t length)

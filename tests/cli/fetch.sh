@@ -56,7 +56,7 @@ ln -s "$room/large" ".film.$mark.part"
 run 1 taskctl payload "$id" -o film
 err_has "Too many levels of symbolic links"
 rm ".film.$mark.part"
-flock ".film.$mark.part" sleep 1000 &
+flock --no-fork ".film.$mark.part" sleep 1000 & # one process: the kill ends it
 locker=$!
 locked () { ! flock -n ".film.$mark.part" true; }
 eventually locked

@@ -411,6 +411,36 @@ static void a_judge_names_each_gap (void **state)
     assert_non_null (strstr (said.texts[4], "to batch 12 of epoch 2"));
 }
 
+/* A broker that writes closes its segment between the listing and the reading. */
+static void one_that_was_closed_meanwhile_is_read (void **state)
+{
+    (void) state;
+    store_error_t error = {STORE_OK, ""};
+    archive_history_t *history;
+    const archive_place_t from = {GENERATION, 1, 0, WALL};
+    char open[256];
+    char closed[256];
+    uint64_t epoch;
+    batch_t *next;
+    make (&(segment_t){1, 1, 3, 0, true});
+    path_of (open, 1, 1, true);
+    path_of (closed, 1, 1, false);
+    assert_int_equal (archive_history_open (&history, directory, &from, INT64_MAX, &error),
+                      STORE_OK);
+    assert_int_equal (unlink (open), 0);
+    make (&(segment_t){1, 1, 4, 0, false});
+    assert_int_equal (access (closed, F_OK), 0);
+    for (uint64_t no = 1; no <= 4; no++) {
+        assert_int_equal (archive_history_next (history, &next, &epoch, &error), STORE_OK);
+        assert_non_null (next);
+        assert_int_equal (next->no, no);
+        batch_free (next);
+    }
+    assert_int_equal (archive_history_next (history, &next, &epoch, &error), STORE_OK);
+    assert_null (next);
+    archive_history_close (&history);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +456,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (an_open_one_is_gone_on_with, setup, teardown),
         cmocka_unit_test_setup_teardown (blobs_of_a_batch_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown (a_judge_names_each_gap, setup, teardown),
+        cmocka_unit_test_setup_teardown (one_that_was_closed_meanwhile_is_read, setup, teardown),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/data/blob_row.h"
@@ -398,13 +399,60 @@ static void blobs_come_along_though_they_are_gone (void **state)
     assert_false (archive_blob_fetch (directory, hash[1], back));
 }
 
-/* What is older than is kept goes, but the open segment does not. */
+/* One that was not there when it was named, and is when it is named again. */
+static void a_blob_that_came_again_comes_along (void **state)
+{
+    (void) state;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    char path[256];
+    char back[256];
+    make_blob (hash, path, 'a');
+    assert_int_equal (unlink (path), 0);
+    start (0);
+    WAIT_FOR (is_carried () && said[ARCHIVE_BEGUN] == 1, 10000);
+    away (true);
+    name_blob (hash);
+    WAIT_FOR (is_stalled (), 10000);
+    make_blob (hash, path, 'a');
+    name_blob (hash);
+    archive_free (&archive);
+    away (false);
+    start (2);
+    archive_free (&archive);
+    assert_int_equal (said[ARCHIVE_BLOB], 0);
+    snprintf (back, sizeof (back), "%s/back", data);
+    assert_true (archive_blob_fetch (directory, hash, back));
+}
+
+/* A file among the archive's blobs, last named so many seconds ago. */
+static void make_named (char path[256], const char *name, time_t ago)
+{
+    struct timespec times[2];
+    snprintf (path, 256, "%s/blobs", directory);
+    mkdir (path, 0700);
+    snprintf (path, 256, "%s/blobs/aa", directory);
+    mkdir (path, 0700);
+    snprintf (path, 256, "%s/blobs/aa/%s", directory, name);
+    int fd = open (path, O_WRONLY | O_CREAT, 0600);
+    assert_true (fd >= 0);
+    clock_gettime (CLOCK_REALTIME, &times[0]);
+    times[0].tv_sec -= ago;
+    times[1] = times[0];
+    assert_int_equal (futimens (fd, times), 0);
+    close (fd);
+}
+
+/* What is older than is kept goes, but the open segment does not, and no blob before the segment
+ * that names it. */
 static void what_is_old_goes (void **state)
 {
     (void) state;
     archive_list_t list;
     const struct timespec long_ago[2] = {{1000000, 0}, {1000000, 0}};
     char path[256];
+    char blobs[2][256];
+    make_named (blobs[0], "older", 86400 + ARCHIVE_SEGMENT_MS / 1000 + 1);
+    make_named (blobs[1], "newer", 86400 + 1);
     start (0);
     commit (3);
     archive_free (&archive);
@@ -416,12 +464,15 @@ static void what_is_old_goes (void **state)
     commit (1);
     archive_free (&archive);
     assert_int_equal (access (path, F_OK), 0); /* nothing goes by itself */
+    assert_int_equal (access (blobs[0], F_OK), 0);
     assert_int_equal (utimensat (AT_FDCWD, path, long_ago, 0), 0);
     options.keep_ms = 86400000;
     start (1);
     commit (1);
     archive_free (&archive);
     assert_int_equal (access (path, F_OK), -1);
+    assert_int_equal (access (blobs[0], F_OK), -1);
+    assert_int_equal (access (blobs[1], F_OK), 0);
     assert_int_equal (read_from (2, 0), 2);
 }
 
@@ -439,6 +490,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (what_the_journal_has_is_taken_once, setup, teardown),
         cmocka_unit_test_setup_teardown (a_start_without_it_is_a_gap, setup, teardown),
         cmocka_unit_test_setup_teardown (blobs_come_along_though_they_are_gone, setup, teardown),
+        cmocka_unit_test_setup_teardown (a_blob_that_came_again_comes_along, setup, teardown),
         cmocka_unit_test_setup_teardown (what_is_old_goes, setup, teardown),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -42,10 +42,16 @@ void archive_blob_keep (const char *blobs, const char *spool, const uint8_t *has
     char hex[ARCHIVE_HEX_SIZE];
     char from[PATH_SIZE];
     char to[PATH_SIZE];
+    struct stat waits;
     hex_of (hex, hash);
     snprintf (from, sizeof (from), "%s/%.2s/%s", blobs, hex, hex + 2);
     snprintf (to, sizeof (to), "%s/" ARCHIVE_BLOBS "/%s", spool, hex);
-    if (link (from, to) == 0 || errno == EEXIST)
+    if (link (from, to) == 0)
+        return;
+    if (errno == EEXIST && (stat (to, &waits) != 0 || waits.st_size > 0))
+        return;
+    /* The sign of one that was not there then. */
+    if (errno == EEXIST && unlink (to) == 0 && link (from, to) == 0)
         return;
     /* An empty file stands for one that is not there. */
     int fd = open (to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -143,11 +149,10 @@ static bool copy (int from, const char *path, const uint8_t *hash)
 
 /* Carrying. */
 
+/* Also of one that is there: a crash may have come before that was certain. */
 static bool make_directory (const char *path)
 {
-    if (mkdir (path, 0700) != 0)
-        return errno == EEXIST;
-    return disk_sync_parent (path) == 0;
+    return (mkdir (path, 0700) == 0 || errno == EEXIST) && disk_sync_parent (path) == 0;
 }
 
 /* The one that waits, which may be the empty sign of one that was gone. */
@@ -165,7 +170,8 @@ static bool carry_file (int from, const char *hex, const char *directory)
     snprintf (path, sizeof (path), "%s/" ARCHIVE_BLOBS "/%.2s/%s", directory, hex, hex + 2);
     bool has = stat (path, &there) == 0;
     if (has && (source.st_size == 0 || there.st_size == source.st_size))
-        return utimensat (AT_FDCWD, path, NULL, 0) == 0; /* it is named again */
+        return utimensat (AT_FDCWD, path, NULL, 0) == 0 && /* it is named again */
+               disk_sync_directory (bucket) == 0;
     if (source.st_size == 0) {
         errno = EBADMSG;
         return false;
@@ -176,10 +182,8 @@ static bool carry_file (int from, const char *hex, const char *directory)
 static bool carry (int waiting, const char *hex, const char *directory)
 {
     int from = openat (waiting, hex, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (from < 0) {
-        errno = EBADMSG;
-        return false;
-    }
+    if (from < 0)
+        return errno == ENOENT; /* given up meanwhile; else it is tried again */
     bool good = carry_file (from, hex, directory);
     int error = errno;
     close (from);

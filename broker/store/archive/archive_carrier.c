@@ -269,5 +269,6 @@ void carrier_expire (archive_carrier_t *self, int64_t mono_ms)
             unlink (path);
     }
     archive_list_free (&list);
-    archive_blobs_expire (self->options->directory, before_ms);
+    /* A blob is there before the segment that names it is closed. */
+    archive_blobs_expire (self->options->directory, before_ms - ARCHIVE_SEGMENT_MS);
 }

@@ -135,6 +135,19 @@ static bool follows (archive_history_t *self)
     return true;
 }
 
+/* The broker that writes may have closed the file since it was listed. */
+static bool load_now (archive_history_t *self)
+{
+    archive_file_t *file = &self->list.files[self->next];
+    if (archive_load (&self->bytes, self->directory, file->name))
+        return true;
+    if (errno != ENOENT || !file->open)
+        return false;
+    file->open = false;
+    archive_name (file->name, &file->header, false);
+    return archive_load (&self->bytes, self->directory, file->name);
+}
+
 /* Brings the next file that is needed into memory. */
 static store_code_t next_file (archive_history_t *self, store_error_t *error)
 {
@@ -145,7 +158,7 @@ static store_code_t next_file (archive_history_t *self, store_error_t *error)
         return self->wrong[0] != '\0' ? missing (self, error) : STORE_OK;
     }
     bool ok;
-    if (!archive_load (&self->bytes, self->directory, file_now (self)->name))
+    if (!load_now (self))
         return fail_system (self, file_now (self)->name, error);
     store_code_t code = judge_header (self, &ok, error);
     if (code != STORE_OK)
@@ -326,8 +339,7 @@ static bool pass_gap (archive_history_t *self, archive_judge_t *judge)
     self->done = false;
     self->wrong[0] = '\0';
     for (; self->next < self->list.count; self->next++) {
-        if (archive_load (&self->bytes, self->directory, file_now (self)->name) &&
-            judge_header (self, &ok, &error) == STORE_OK && ok)
+        if (load_now (self) && judge_header (self, &ok, &error) == STORE_OK && ok)
             break;
         judge->findings++;
         snprintf (text, sizeof (text), "%s: is no segment, or damaged", file_now (self)->name);

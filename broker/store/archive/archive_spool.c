@@ -56,14 +56,23 @@ bool spool_list (const archive_spool_t *self, uint64_t before, uint64_t **out, s
     DIR *entries = opendir (self->directory);
     if (entries == NULL)
         return false;
-    for (const struct dirent *entry; (entry = readdir (entries)) != NULL;) {
+    errno = 0;
+    for (const struct dirent *entry; (entry = readdir (entries)) != NULL; errno = 0) {
         uint64_t serial;
         if (!read_name (entry->d_name, &serial) || serial >= before)
             continue;
         *out = memory_grow (*out, &capacity, *count, sizeof (**out));
         (*out)[(*count)++] = serial;
     }
+    int error = errno;
     closedir (entries);
+    if (error != 0) { /* without all of them what is carried has gaps */
+        free (*out);
+        *out = NULL;
+        *count = 0;
+        errno = error;
+        return false;
+    }
     if (*count > 0)
         qsort (*out, *count, sizeof (**out), by_number);
     return true;

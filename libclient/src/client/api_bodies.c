@@ -195,7 +195,9 @@ static int sink_resume (sink_t *self, const body_t *body, tmq_error_t *error)
     while (code == TMQ_OK && self->at < there) {
         size_t want = there - self->at < BUFFER_BYTES ? (size_t) (there - self->at) : BUFFER_BYTES;
         ssize_t got = pread (self->fd, buffer, want, (off_t) self->at);
-        if (got <= 0 && errno != EINTR)
+        if (got == 0)
+            code = core_error (error, TMQ_SYSTEM, "the file became shorter while it was read");
+        else if (got < 0 && errno != EINTR)
             code = core_error (error, TMQ_SYSTEM, "the file cannot be read: %s", strerror (errno));
         else if (got > 0) {
             crypto_generichash_update (&self->hash, buffer, (size_t) got);
