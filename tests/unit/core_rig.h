@@ -16,7 +16,7 @@
 /* The time in every id that rig_id makes. */
 #define RIG_IDS_MADE_MS INT64_C (1700000000000)
 
-enum { RIG_PEERS = 16, RIG_TABLE_MAX = 20000 };
+enum { RIG_PEERS = 17, RIG_TABLE_MAX = 20000 };
 
 /* One thing that a peer received. */
 typedef struct rig_item {

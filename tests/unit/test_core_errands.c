@@ -9,6 +9,8 @@
 
 #include "core_rig.h"
 
+enum { ERRAND_PEERS = 16 }; /* as many links as fill the table */
+
 static uint64_t send_reload (rig_t *rig, size_t peer)
 {
     Taskmq__Reload reload = TASKMQ__RELOAD__INIT;
@@ -103,15 +105,15 @@ static void errands_have_limits (void **state)
 static void all_links_together_have_a_limit (void **state)
 {
     rig_t *rig = *state;
-    uint64_t newest[RIG_PEERS] = {0};
+    uint64_t newest[ERRAND_PEERS] = {0};
     size_t refused = 0;
-    for (size_t peer = 2; peer < RIG_PEERS; peer++)
+    for (size_t peer = 2; peer < ERRAND_PEERS; peer++)
         rig_link (rig, peer, "default");
-    for (size_t peer = 0; peer < RIG_PEERS; peer++)
+    for (size_t peer = 0; peer < ERRAND_PEERS; peer++)
         for (size_t i = 0; i < 4; i++)
             newest[peer] = send_reload (rig, peer);
     rig_settle (rig);
-    for (size_t peer = 0; peer < RIG_PEERS; peer++)
+    for (size_t peer = 0; peer < ERRAND_PEERS; peer++)
         refused += rig_reply (rig, peer, newest[peer]) != NULL;
     assert_int_equal (refused, 0); /* 16 links of 4: as many as there may be */
     rig_goodbye (rig, 0);          /* … whose errands are nobody's any more */
@@ -141,9 +143,9 @@ static void operators_have_room_of_their_own (void **state)
     rig_t *rig = *state;
     size_t given = 0;
     errand_t *held[64];
-    for (size_t peer = 2; peer < RIG_PEERS; peer++)
+    for (size_t peer = 2; peer < ERRAND_PEERS; peer++)
         rig_link (rig, peer, "default");
-    for (size_t peer = 0; peer < RIG_PEERS; peer++)
+    for (size_t peer = 0; peer < ERRAND_PEERS; peer++)
         for (size_t i = 0; i < 4; i++)
             send_enroll (rig, peer);
     rig_settle (rig);

@@ -521,6 +521,59 @@ static void it_may_come_in_pieces (void **state)
     assert_int_equal (rig_reply (rig, 0, sent)->body_bytes, RESULT);
 }
 
+/* The answer to a piece of a task of its own for each peer. */
+static unsigned piece_of (rig_t *rig, size_t peer, size_t offset)
+{
+    enum { PIECE = 100 };
+    static const uint8_t bytes[3 * PIECE];
+    given_t given;
+    give (&given, rig, SUBJECT + (unsigned) peer, TMQ_STATUS_COMPLETED);
+    given.import.extra = NULL;
+    uint64_t sent = send_piece (rig, peer, &given, bytes, offset, PIECE, true);
+    rig_settle (rig);
+    return rig_code (rig, peer, sent);
+}
+
+static unsigned first_piece_of (rig_t *rig, size_t peer, const char *identity)
+{
+    rig->peers[peer].identity = identity;
+    rig_link (rig, peer, "default");
+    return piece_of (rig, peer, 0);
+}
+
+static unsigned second_piece_of (rig_t *rig, size_t peer)
+{
+    return piece_of (rig, peer, 100);
+}
+
+/* Nobody keeps the others from importing large tasks, however long he lives. */
+static void places_of_pieces_are_shared (void **state)
+{
+    static const char *const identities[] = {"uid:1", "uid:2", "uid:3", "uid:4"};
+    enum { OF_ONE = 4, ALL = 16, HALF_MS = 30 * 1000 };
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    (void) state;
+    config.heartbeat_ms = HALF_MS; /* no link is silent for too long */
+    rig_t *rig = rig_new_with (&config);
+    for (size_t i = 0; i < OF_ONE; i++)
+        assert_int_equal (first_piece_of (rig, i, identities[0]), TMQ_OK);
+    assert_int_equal (first_piece_of (rig, OF_ONE, identities[0]), TMQ_OVERLOADED);
+    for (size_t i = OF_ONE; i < ALL; i++)
+        assert_int_equal (first_piece_of (rig, i, identities[i / OF_ONE]), TMQ_OK);
+    assert_int_equal (first_piece_of (rig, ALL, "uid:5"), TMQ_OVERLOADED);
+    rig_advance (rig, HALF_MS);
+    assert_int_equal (second_piece_of (rig, 0), TMQ_OK);
+    assert_int_equal (first_piece_of (rig, ALL, identities[0]), TMQ_OVERLOADED);
+    rig_advance (rig, HALF_MS); /* all but the first stood still for a minute */
+    assert_int_equal (first_piece_of (rig, ALL, identities[0]), TMQ_OK);
+    assert_int_equal (second_piece_of (rig, 1), TMQ_CONFLICT);
+    assert_int_equal (first_piece_of (rig, 1, "uid:5"), TMQ_OK);
+    assert_int_equal (second_piece_of (rig, 2), TMQ_CONFLICT); /* the one before it */
+    assert_int_equal (second_piece_of (rig, 3), TMQ_OK);
+    assert_int_equal (piece_of (rig, 0, 200), TMQ_OK);
+    rig_free (rig);
+}
+
 static void what_is_wrong_is_said (void **state)
 {
     rig_t *rig = *state;
@@ -643,6 +696,7 @@ int main (void)
         cmocka_unit_test (deadlines_of_questions_count),
         TEST (wrong_questions_are_refused),
         TEST (it_may_come_in_pieces),
+        TEST (places_of_pieces_are_shared),
         TEST (what_is_wrong_is_said),
         cmocka_unit_test (who_may_submit_may),
         cmocka_unit_test (a_client_brings_its_own),

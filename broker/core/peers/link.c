@@ -65,8 +65,9 @@ void link_drop_import (links_t *self, link_t *link)
 {
     if (link->import == NULL)
         return;
-    self->import_bytes -= link->import->length;
-    bytes_free (link->import);
+    list_remove (&link->import->node);
+    names_drop (&self->base->names, link->import->identity);
+    bytes_free (&link->import->bytes);
     free (link->import);
     link->import = NULL;
 }

@@ -46,6 +46,16 @@ typedef struct item {
     uint8_t packed[];
 } item_t;
 
+/* A task that is imported in pieces. */
+typedef struct import {
+    node_t node;
+    link_t *link;
+    name_t *identity; /* who began it */
+    tmq_id_t id;
+    int64_t moved_ms; /* mono, of its newest piece */
+    bytes_t bytes;    /* of the pieces so far */
+} import_t;
+
 struct link {
     peer_t peer;
     bool established;
@@ -88,8 +98,7 @@ struct link {
     size_t reads_count;    /* of its requests, waiting or with readers, … */
     size_t searches_count; /* … of which these are searches */
     waiter_t *waiter;      /* its waits, or NULL */
-    bytes_t *import;       /* pieces of the task that it imports; NULL: none */
-    tmq_id_t import_id;    /* … and which one that is */
+    import_t *import;      /* the task that it imports in pieces; NULL: none */
 };
 
 typedef struct links {
@@ -103,9 +112,10 @@ typedef struct links {
     int64_t retry_at_ms; /* … that are tried again then (mono) */
     node_t spare_items;  /* places of items that left */
     size_t spare_items_count;
-    size_t import_bytes; /* of tasks that come in pieces, of all links */
-    bytes_t scratch;     /* one item while it is packed */
-    bytes_t envelope;    /* the message that is leaving */
+    node_t imports;   /* tasks that come in pieces, of all links: the one that stood still longest
+                         is the first */
+    bytes_t scratch;  /* one item while it is packed */
+    bytes_t envelope; /* the message that is leaving */
 } links_t;
 
 void links_init (links_t *self, base_t *base);

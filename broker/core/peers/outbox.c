@@ -176,6 +176,7 @@ void links_init (links_t *self, base_t *base)
     list_init (&self->outputs);
     list_init (&self->refused);
     list_init (&self->spare_items);
+    list_init (&self->imports);
 }
 
 void links_reset (links_t *self)

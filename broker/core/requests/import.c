@@ -34,14 +34,59 @@
 #include "types.h"
 
 enum {
-    PIECES_BYTES_MAX = 64 * 1024 * 1024, /* of all links, until the last piece of a task is there */
-    AHEAD_MS_MAX = 24 * 60 * 60 * 1000   /* of its times before the broker's clock */
+    /* Tasks that come in pieces, of TMQ_IMPORT_BYTES_MAX each at most, until the last is there. */
+    IMPORTS_MAX = 16,
+    IMPORTS_OF_ONE_MAX = 4,
+    IMPORT_YIELD_MS = 60 * 1000,       /* one that stood still so long gives its place, if asked */
+    AHEAD_MS_MAX = 24 * 60 * 60 * 1000 /* of its times before the broker's clock */
 };
 
 /* Numbers of the fields of Submitted and SubmittedItem in taskmq.proto. */
 enum { SUBMITTED_ITEMS = 1, ITEM_TASK_ID = 3, ITEM_EXISTING = 4, ITEM_STATUS = 6 };
 
 /* Pieces. */
+
+/* Of all, or of one identity; and which of them stood still for longest. */
+static size_t count_imports (const links_t *peers, const name_t *identity, import_t **oldest)
+{
+    size_t count = 0;
+    *oldest = NULL;
+    for (node_t *node = peers->imports.next; node != &peers->imports; node = node->next) {
+        import_t *import = LIST_ITEM (node, import_t, node);
+        if (identity != NULL && import->identity != identity)
+            continue;
+        if (count++ == 0)
+            *oldest = import;
+    }
+    return count;
+}
+
+/* There is a place, or one that stood still gives its own. */
+static bool has_place (const requests_t *self, const name_t *identity, size_t most)
+{
+    import_t *oldest;
+    if (count_imports (self->peers, identity, &oldest) < most)
+        return true;
+    if (self->base->clocks.mono_ms - oldest->moved_ms < IMPORT_YIELD_MS)
+        return false;
+    link_drop_import (self->peers, oldest->link);
+    return true;
+}
+
+/* False: it was answered. */
+static bool find_place (call_t *call)
+{
+    char text[LIMIT_TEXT_SIZE];
+    if (!has_place (call->requests, call->link->identity, IMPORTS_OF_ONE_MAX))
+        snprintf (text, sizeof (text), "you import %d tasks in pieces, as many as you may at once",
+                  IMPORTS_OF_ONE_MAX);
+    else if (!has_place (call->requests, NULL, IMPORTS_MAX))
+        snprintf (text, sizeof (text), "%d tasks are being imported in pieces", IMPORTS_MAX);
+    else
+        return true;
+    reply_code_at_once (call, TMQ_OVERLOADED, text, LIMIT_RETRY_MS);
+    return false;
+}
 
 /* False: it was answered. */
 static bool begin_pieces (call_t *call)
@@ -51,12 +96,17 @@ static bool begin_pieces (call_t *call)
     const Taskmq__Import *import = call->request->import;
     if (import->offset == 0) {
         link_drop_import (peers, link);
+        if (!find_place (call))
+            return false;
         link->import = memory_zero (1, sizeof (*link->import));
-        memcpy (link->import_id.bytes, import->task_id.data, sizeof (link->import_id));
+        link->import->link = link;
+        link->import->identity = names_share (link->identity);
+        memcpy (link->import->id.bytes, import->task_id.data, sizeof (link->import->id));
+        list_push_back (&peers->imports, &link->import->node);
         return true;
     }
-    if (link->import != NULL && link->import->length == import->offset &&
-        memcmp (link->import_id.bytes, import->task_id.data, sizeof (link->import_id)) == 0)
+    if (link->import != NULL && link->import->bytes.length == import->offset &&
+        memcmp (link->import->id.bytes, import->task_id.data, sizeof (link->import->id)) == 0)
         return true;
     reply_code_at_once (call, TMQ_CONFLICT,
                         "the pieces before this one are not here: begin with the first", 0);
@@ -65,25 +115,21 @@ static bool begin_pieces (call_t *call)
 
 static bool add_piece (call_t *call)
 {
-    links_t *peers = call->requests->peers;
-    const Taskmq__Import *import = call->request->import;
+    requests_t *self = call->requests;
     if (!begin_pieces (call))
         return false;
-    if (peers->import_bytes + import->bytes > PIECES_BYTES_MAX) {
-        reply_limit (call, "bytes of tasks that are being imported in pieces", PIECES_BYTES_MAX);
-        return false;
-    }
-    bytes_append (call->link->import, call->body, import->bytes);
-    peers->import_bytes += import->bytes;
+    import_t *import = call->link->import;
+    bytes_append (&import->bytes, call->body, call->request->import->bytes);
+    import->moved_ms = self->base->clocks.mono_ms;
+    list_remove (&import->node);
+    list_push_back (&self->peers->imports, &import->node);
     return true;
 }
 
 /* The last piece was refused for now, and will come again. */
 static void take_back_piece (call_t *call)
 {
-    links_t *peers = call->requests->peers;
-    peers->import_bytes -= call->request->import->bytes;
-    call->link->import->length -= call->request->import->bytes;
+    call->link->import->bytes.length -= call->request->import->bytes;
 }
 
 /* Judgement. */
@@ -537,7 +583,7 @@ void on_import (call_t *call)
         return;
     if (import->more)
         reply_code_at_once (call, TMQ_OK, NULL, 0);
-    else if (answer_bytes (call, call->link->import->data, call->link->import->length))
+    else if (answer_bytes (call, call->link->import->bytes.data, call->link->import->bytes.length))
         link_drop_import (call->requests->peers, call->link);
     else
         take_back_piece (call);
