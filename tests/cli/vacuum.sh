@@ -49,6 +49,11 @@ comm -23 want have >missing
 # One that a stop of the broker cuts off goes on behind the start, and tells no tables of no size.
 fill_and_empty
 spawn other taskctl vacuum
+connected () # or it has ended already
+{
+    ! kill -0 "$(cat other.pid)" 2>/dev/null || taskctl -o json stats | grep -q '"links": *2\b'
+}
+eventually connected
 stop_broker
 start_broker
 ended other 0

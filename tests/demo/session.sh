@@ -37,7 +37,7 @@ answers ()
 # shellcheck disable=SC2016 # eval expands them
 play ()
 {
-    trap 'kill "$!" 2>>broker.log' EXIT
+    trap '{ kill "$!" && wait "$!"; } 2>>broker.log || :' EXIT
     type 'taskmqd 2>broker.log &'
     answers
     type 'ID=$(taskctl submit render --data "frame 17" --label film=dawn)'
