@@ -40,26 +40,33 @@ static bool take_bytes (uint64_t *out, const char *value, char why[UNITS_ERROR_S
     return (*out > 0 && *out <= (uint64_t) 1 << 40) || wrong (why, "bytes are 1B to 1024G");
 }
 
+/* No part may be 0, so one that is not was there before. */
+static bool is_first (bool unset, char why[UNITS_ERROR_SIZE])
+{
+    return unset || wrong (why, "each part may stand once");
+}
+
 static bool take_part (retention_t *out, const char *name, const char *value,
                        char why[UNITS_ERROR_SIZE])
 {
     if (strcmp (name, "max_age") == 0)
-        return take_age (&out->max_age_ms, value, why);
+        return is_first (out->max_age_ms == 0, why) && take_age (&out->max_age_ms, value, why);
     if (strcmp (name, "max_count") == 0)
-        return take_count (&out->max_count, value, why);
+        return is_first (out->max_count == 0, why) && take_count (&out->max_count, value, why);
     if (strcmp (name, "max_bytes") == 0)
-        return take_bytes (&out->max_bytes, value, why);
+        return is_first (out->max_bytes == 0, why) && take_bytes (&out->max_bytes, value, why);
     if (strcmp (name, "keep_failed") == 0)
-        return take_age (&out->keep_failed_ms, value, why);
+        return is_first (out->keep_failed_ms == 0, why) &&
+               take_age (&out->keep_failed_ms, value, why);
     if (strcmp (name, "min_keep") == 0)
-        return take_count (&out->min_keep, value, why);
+        return is_first (out->min_keep == 0, why) && take_count (&out->min_keep, value, why);
     return wrong (why, "a rule has max_age, max_count, max_bytes, keep_failed and min_keep");
 }
 
 /* "max_age:30d,min_keep:10" */
 static bool take_rule (retention_t *out, const char *text, char why[UNITS_ERROR_SIZE])
 {
-    while (*text != '\0') {
+    for (bool more = true; more; text++) {
         char part[PART_SIZE];
         size_t length = strcspn (text, ",");
         if (length >= sizeof (part))
@@ -72,7 +79,8 @@ static bool take_rule (retention_t *out, const char *text, char why[UNITS_ERROR_
         *value++ = '\0';
         if (!take_part (out, part, value, why))
             return false;
-        text += length + (text[length] == ',');
+        text += length;
+        more = *text == ',';
     }
     return true;
 }

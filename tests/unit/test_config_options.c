@@ -211,6 +211,9 @@ static void test_wrong_files_are_named (void **state)
     assert_bad_file ("retention\n    namespace = a=keep:5\n", "a rule has max_age, max_count");
     assert_bad_file ("retention\n    namespace = a=max_count:2,min_keep:3\n",
                      "max_count is less than min_keep");
+    assert_bad_file ("retention\n    namespace = a=max_age:1d,min_keep:3,max_age:2d\n",
+                     "each part may stand once");
+    assert_bad_file ("retention\n    namespace = a=max_age:1d,\n", "a part is like max_age:30d");
     assert_bad_file ("retention\n    namespace = a=none\n    namespace = a=min_keep:3\n",
                      "a has a rule already");
 }
