@@ -129,6 +129,7 @@ static void read_part (blob_desk_t *self, errand_t *errand, const Taskmq__BlobRe
     depot_read (self->depot, errand->blob, errand->blob_bytes, ask->offset, bytes, limit, &length,
                 &word);
     if (word.code != TMQ_OK) {
+        show_stats (self);
         refuse (errand, &word);
         log_write (LOG_LEVEL_WARNING, "BLOB-DAMAGED", "a blob that a task names cannot be read",
                    LOG_FIELDS (LOG_TEXT ("error", word.text)));

@@ -389,6 +389,7 @@ static exits_t open_records (daemon_t *self)
                                  .directory = self->data.directory,
                                  .access = access_file_path (self->access),
                                  .free_bytes_min = &self->free_bytes_min,
+                                 .lacks = &self->backup_lacks,
                                  .keep = (size_t) numbers[CONFIG_BACKUP_KEEP]};
     self->records = records_new (&options);
     self->runners[ACCESS_RUNNERS] = key_change_runner (&self->key_change);
@@ -449,6 +450,7 @@ static exits_t open_server (daemon_t *self)
     options->logs_directory = self->logs;
     data_path (&self->data, "blobs", self->blobs, sizeof (self->blobs));
     options->blobs_directory = self->blobs;
+    options->backup_lacks = &self->backup_lacks;
     self->zones = zones_new (ZONES_DIRECTORY);
     options->engine.zone = zones_find;
     options->engine.zone_context = self->zones;

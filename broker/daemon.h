@@ -58,6 +58,7 @@ typedef struct daemon {
     store_t *store;
     boot_t boot;
     audit_t *audit;                /* NULL: none is kept */
+    shared_limit_t backup_lacks;   /* large bodies, of the newest one */
     shared_limit_t free_bytes_min; /* limits/free_space_min, also after a reload */
     watermark_t watermark;         /* of what follows */
     exporter_t *exporter;

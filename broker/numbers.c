@@ -99,6 +99,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"blobs", blobs.blobs},
         {"blobs_bytes", blobs.bytes},
         {"blobs_errors", blobs.errors},
+        {"backup_lacks", shared_limit (self->backup_lacks)},
         {"feed_published", feed_published (self->feed)},
         {"export_lag", self->durable_pos > exporter.pos ? self->durable_pos - exporter.pos : 0},
         {"key_days_left", (uint64_t) (loss_ms - self->wall_ms) / DAY_MS}, /* the last one */

@@ -42,6 +42,7 @@ typedef struct numbers {
     audit_t *audit; /* may be NULL */
     log_desk_t *logs;
     blob_desk_t *blobs;
+    shared_limit_t *backup_lacks;
     const policy_t *policy; /* NULL: there is none */
     const server_counts_t *counts;
     size_t links_max;

@@ -137,13 +137,16 @@ static void tell (const records_t *self, const making_t *making, store_code_t co
                   const backup_made_t *made, const store_error_t *error)
 {
     char detail[640];
+    char lacks[96] = "";
+    if (made->manifest.lacks > 0)
+        snprintf (lacks, sizeof (lacks), ", without %" PRIu64 " large bodies that tasks name",
+                  made->manifest.lacks);
     if (code == STORE_OK)
         snprintf (detail, sizeof (detail),
                   "%" PRIu64 " tasks, batch %" PRIu64 " of epoch %" PRIu64 ", %" PRIu64
                   " bytes%s%s",
                   made->manifest.tasks, made->manifest.batch, made->manifest.epoch, made->bytes,
-                  making->with_keys ? ", with the broker's key" : "",
-                  made->blobs_left > 0 ? ", without damaged blobs" : "");
+                  making->with_keys ? ", with the broker's key" : "", lacks);
     else
         snprintf (detail, sizeof (detail), "%s", error->text);
     audit_line_t line = {.kind = AUDIT_BACKUP,
@@ -152,6 +155,8 @@ static void tell (const records_t *self, const making_t *making, store_code_t co
                          .object = made->name,
                          .outcome = code == STORE_OK ? NULL : "failed",
                          .detail = detail};
+    if (code == STORE_OK && self->options.lacks != NULL)
+        atomic_store (self->options.lacks, made->manifest.lacks);
     if (code == STORE_OK)
         log_write (LOG_LEVEL_INFO, "BACKUP", "a backup was made",
                    LOG_FIELDS (LOG_TEXT ("file", made->name), LOG_NUMBER ("bytes", made->bytes),
@@ -159,10 +164,11 @@ static void tell (const records_t *self, const making_t *making, store_code_t co
                                LOG_NUMBER ("tasks", made->manifest.tasks),
                                LOG_NUMBER ("steps", made->steps),
                                LOG_NUMBER ("longest_step_us", made->step_us_max)));
-    if (code == STORE_OK && made->blobs_left > 0)
+    if (code == STORE_OK && made->manifest.lacks > 0)
         log_write (
-            LOG_LEVEL_WARNING, "BLOB-DAMAGED", "damaged blobs are not in the backup",
-            LOG_FIELDS (LOG_TEXT ("file", made->name), LOG_NUMBER ("blobs", made->blobs_left)));
+            LOG_LEVEL_WARNING, "BLOB-DAMAGED",
+            "blobs that tasks name are missing or damaged: they are not in the backup",
+            LOG_FIELDS (LOG_TEXT ("file", made->name), LOG_NUMBER ("blobs", made->manifest.lacks)));
     if (code != STORE_OK)
         log_write (LOG_LEVEL_WARNING, "BACKUP-FAILED", "a backup was not made",
                    LOG_FIELDS (LOG_TEXT ("error", error->text)));
@@ -284,6 +290,7 @@ static void run_backup (records_t *self, errand_t *errand, const Taskmq__Backup 
         part.offset = asked->offset + (uint64_t) got;
         part.more = part.offset < bytes;
         part.total = bytes;
+        part.n = part.more ? 0 : backup_lacks (self->options.directory, name);
         part.name = path;
         errand_reply (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
         if (got > 0)

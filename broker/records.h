@@ -22,7 +22,8 @@ typedef struct records_options {
     const char *directory; /* of the data */
     const char *access;    /* path of the access file */
     shared_limit_t *free_bytes_min;
-    size_t keep; /* backups */
+    shared_limit_t *lacks; /* set behind each backup: large bodies that are not in it */
+    size_t keep;           /* backups */
 } records_options_t;
 
 enum { RECORDS_RUNNERS = 4, RECORDS_WATCHED_MAX = 32 };

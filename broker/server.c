@@ -674,6 +674,7 @@ static void tell_numbers (void *context)
                                .links_max = options->engine.links_max,
                                .logs = self->logs,
                                .blobs = self->blobs,
+                               .backup_lacks = options->backup_lacks,
                                .policy = self->notes.policy,
                                .counts = &self->counts,
                                .durable_pos = self->boot.last_pos,

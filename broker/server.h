@@ -60,7 +60,8 @@ typedef struct server_options {
     indexer_t *indexer;
     const char *directory; /* of the data */
     access_file_t *access;
-    audit_t *audit; /* may be NULL */
+    audit_t *audit;               /* may be NULL */
+    shared_limit_t *backup_lacks; /* large bodies, of the newest backup */
     feed_t *feed;
     doors_t *doors;
     key_change_t *key_change;

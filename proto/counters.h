@@ -181,6 +181,8 @@
        "above 0: end it (fuser taskmq.db), the log of the tables grows")                           \
     X (search_damaged, "1 while searches are refused, since the index of texts is damaged",        \
        "above 0: taskctl search reindex makes a new one")                                          \
+    X (backup_lacks, "large bodies that tasks name and the newest backup since the start lacks",   \
+       "above 0: taskmqd --check --data DIR names them")                                           \
     X (synchronous_normal, "1 with --synchronous normal",                                          \
        "above 0: a loss of power may lose work")                                                   \
     X (archive_stalled, "1 while the archive cannot be written", "1: mend the archive's disk")     \

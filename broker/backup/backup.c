@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backup/named.h"
 #include "backup/pack.h"
 #include "backup/tar.h"
 #include "core/base/memory.h"
@@ -37,7 +38,7 @@ typedef struct archive {
     int fd;
     uint64_t length;
     uint64_t synced;
-    uint64_t blobs_left; /* out, because they are damaged */
+    named_t *named; /* blobs that the tables in it name */
 } archive_t;
 
 /* A file that goes into it. */
@@ -281,12 +282,13 @@ static store_code_t put_blob (archive_t *self, const char *directory, const pack
     uint64_t length = self->length;
     bool good;
     store_code_t code = try_blob (self, directory, blob, hash, &good, error);
+    if (good)
+        named_have (self->named, blob->hash);
     if (code != STORE_OK || good)
         return code;
     *hash = before;
     self->length = length;
     self->synced = self->synced < length ? self->synced : length;
-    self->blobs_left++;
     if (ftruncate (self->fd, (off_t) length) != 0 || lseek (self->fd, (off_t) length, SEEK_SET) < 0)
         return fail_system (error, "the backup", "cannot be written");
     return STORE_OK;
@@ -351,11 +353,16 @@ static store_code_t pack (const backup_options_t *options, backup_made_t *out, s
         return fail_system (error, path, "cannot be made");
     path_of (path, options->directory, SCRATCH "/taskmq.db");
     store_code_t code = put_part (&archive, PART_TABLES, path, true, error);
+    path_of (path, options->directory, SCRATCH);
+    if (code == STORE_OK)
+        code = named_read (&archive.named, path, error);
     if (code == STORE_OK)
         code = put_part (&archive, PART_ACCESS, options->access, false, error);
     path_of (path, options->directory, manifest_file (PART_BLOBS));
     if (code == STORE_OK)
         code = put_blobs (&archive, path, error);
+    if (code == STORE_OK)
+        out->manifest.lacks = named_missing (archive.named);
     if (code == STORE_OK)
         code = put_part (&archive, PART_SERVER_KEY, options->server_key, false, error);
     if (code == STORE_OK)
@@ -363,7 +370,7 @@ static store_code_t pack (const backup_options_t *options, backup_made_t *out, s
     if (code == STORE_OK && fsync (archive.fd) != 0)
         code = fail_system (error, "the backup", "cannot be synced");
     out->bytes = archive.length;
-    out->blobs_left = archive.blobs_left;
+    named_free (&archive.named);
     close (archive.fd);
     return code;
 }
@@ -496,4 +503,37 @@ int64_t backup_read (const char *directory, const char *name, uint64_t offset, v
     if (fd >= 0)
         close (fd);
     return got;
+}
+
+/* The manifest is the last member: a head, at most MANIFEST_BYTES_MAX, and two blocks behind it. */
+static bool find_manifest (manifest_t *out, const char *end, size_t length)
+{
+    tar_member_t member;
+    const char *why;
+    for (size_t back = 4 * TAR_BLOCK_BYTES; back <= length; back += TAR_BLOCK_BYTES) {
+        const char *head = end - back;
+        if (tar_read ((const uint8_t *) head, &member, &why) == TAR_MEMBER &&
+            strcmp (member.name, MANIFEST_NAME) == 0 && member.bytes <= back - TAR_BLOCK_BYTES)
+            return manifest_read (out, head + TAR_BLOCK_BYTES, (size_t) member.bytes);
+    }
+    return false;
+}
+
+uint64_t backup_lacks (const char *directory, const char *name)
+{
+    char path[BACKUP_PATH_SIZE + BACKUP_NAME_SIZE];
+    char end[MANIFEST_BYTES_MAX + 3 * TAR_BLOCK_BYTES];
+    manifest_t manifest = {.lacks = 0};
+    struct stat info;
+    snprintf (path, sizeof (path), "%s/" BACKUP_DIRECTORY "/%s", directory, name);
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return 0;
+    ssize_t got = -1;
+    if (fstat (fd, &info) == 0) {
+        off_t from = info.st_size - (off_t) sizeof (end);
+        got = pread (fd, end, sizeof (end), from > 0 ? from : 0);
+    }
+    close (fd);
+    return got > 0 && find_manifest (&manifest, end + got, (size_t) got) ? manifest.lacks : 0;
 }

@@ -34,8 +34,7 @@ typedef struct backup_made {
     char name[BACKUP_NAME_SIZE]; /* below DIR/backups */
     uint64_t bytes;
     manifest_t manifest;
-    uint64_t blobs_left; /* out, because they are damaged */
-    uint64_t steps;      /* of the copy */
+    uint64_t steps; /* of the copy */
     int64_t step_us_max;
 } backup_made_t;
 
@@ -51,5 +50,7 @@ bool backup_find (const char *directory, const char *id, char name[BACKUP_NAME_S
 /* Bytes of a backup from an offset on: how many, 0 at its end, -1 with `error`. */
 int64_t backup_read (const char *directory, const char *name, uint64_t offset, void *out,
                      size_t size, store_error_t *error);
+/* How many blobs that its tasks name this backup lacks, as its manifest says. */
+uint64_t backup_lacks (const char *directory, const char *name);
 
 #endif

@@ -51,6 +51,9 @@ size_t manifest_write (const manifest_t *self, char out[MANIFEST_BYTES_MAX])
         FIRST_LINE "\nversion %s\nmade %s\ngeneration %016" PRIx64 "\nepoch %" PRIu64
                    "\nbatch %" PRIu64 "\nnewest %s\ntasks %" PRIu64 "\n",
         self->version, made, self->generation, self->epoch, self->batch, newest, self->tasks);
+    if (self->lacks > 0)
+        length += snprintf (out + length, MANIFEST_BYTES_MAX - (size_t) length,
+                            "lacks %" PRIu64 "\n", self->lacks);
     for (int i = 0; i < PARTS; i++) {
         char hash[HASH_TEXT_SIZE];
         if (!self->parts[i].there)
@@ -106,6 +109,8 @@ static bool read_line (manifest_t *out, const char *line)
         return strlen (line) == 7 || read_time (line, "newest %24s", &out->newest_ms);
     if (strncmp (line, "tasks ", 6) == 0)
         return sscanf (line, "tasks %" SCNu64, &out->tasks) == 1;
+    if (strncmp (line, "lacks ", 6) == 0)
+        return sscanf (line, "lacks %" SCNu64, &out->lacks) == 1;
     return true;
 }
 

@@ -12,6 +12,7 @@
  *     batch 41
  *     newest 2026-11-22T15:04:05.001Z
  *     tasks 1000
+ *     lacks 2
  *     part taskmq.db 409600 <BLAKE2b-256 of its bytes in hexadecimal>
  *
  * Because it comes last, a backup that was cut off has none. */
@@ -53,6 +54,7 @@ typedef struct manifest {
     uint64_t batch;
     int64_t newest_ms; /* of the batch */
     uint64_t tasks;
+    uint64_t lacks; /* blobs that tasks name: they were missing or damaged. 0: no such line */
     manifest_part_t parts[PARTS];
 } manifest_t;
 

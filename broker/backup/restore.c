@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backup/named.h"
 #include "backup/pack.h"
 #include "backup/restore_blobs.h"
 #include "backup/tar.h"
@@ -323,6 +324,20 @@ static store_code_t adopt (restore_t *self, restore_report_t *out, store_error_t
     return code;
 }
 
+/* Of all that tasks name now: the backup may lack some, and the archive too. */
+static store_code_t count_missing (const restore_t *self, restore_report_t *out,
+                                   store_error_t *error)
+{
+    char path[PATH_SIZE + 8];
+    named_t *named;
+    store_code_t code = named_read (&named, self->scratch, error);
+    snprintf (path, sizeof (path), "%s/%s", self->scratch, manifest_file (PART_BLOBS));
+    named_look (named, path);
+    out->blobs_missing = named_missing (named);
+    named_free (&named);
+    return code;
+}
+
 static store_code_t restore (restore_t *self, restore_report_t *out, store_error_t *error)
 {
     self->fd = open (self->file, O_RDONLY | O_CLOEXEC);
@@ -337,6 +352,8 @@ static store_code_t restore (restore_t *self, restore_report_t *out, store_error
         code = compare (self, &out->manifest, error);
     if (code == STORE_OK)
         code = adopt (self, out, error);
+    if (code == STORE_OK)
+        code = count_missing (self, out, error);
     return code == STORE_OK ? move (self, error) : code;
 }
 

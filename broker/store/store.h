@@ -168,6 +168,11 @@ store_code_t store_begin_history (const char *directory, uint64_t *generation,
                                   store_error_t *error);
 /* Looks at the structure of a copy in this directory, and changes nothing. */
 store_code_t store_look (const char *directory, store_error_t *error);
+/* Tells of each blob that tasks of a copy in this directory name: its hash (TMQ_BLOB_HASH_BYTES)
+ * and its length. Changes nothing. */
+store_code_t store_look_blobs (const char *directory,
+                               void (*blob) (void *context, const uint8_t *hash, uint64_t bytes),
+                               void *context, store_error_t *error);
 
 /* Space. */
 

@@ -6,6 +6,7 @@
  * there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ typedef struct target {
     char *part; /* the name until it is whole */
     int fd;
     uint64_t total; /* bytes */
+    uint64_t lacks; /* large bodies */
     char kept[256]; /* as what the broker keeps it */
 } target_t;
 
@@ -113,11 +115,23 @@ static int fetch (app_t *app, target_t *target)
         }
         if (!more) {
             target->total = part->total;
+            target->lacks = part->n;
             snprintf (target->kept, sizeof target->kept, "%s", part->name);
         }
         tmq_part_free (part);
     }
     return code;
+}
+
+/* What is in it is good, and it stays. */
+static int tell_lacks (const app_t *app, const target_t *target)
+{
+    const bool one = target->lacks == 1;
+    code_error (app, TMQ_NO_BLOB, "taskmqd --check --data DIR, where the broker runs, names them",
+                "%s lacks %" PRIu64
+                " large %s that tasks name: %s missing or damaged at the broker",
+                target->file, target->lacks, one ? "body" : "bodies", one ? "it is" : "they are");
+    return EXIT_SOME;
 }
 
 int run_backup (app_t *app)
@@ -139,5 +153,5 @@ int run_backup (app_t *app)
         note (app, "%s in %s; the broker keeps it as %s", size_format (size, target.total),
               target.file, target.kept);
     target_close (&target, code == EXIT_OK);
-    return code;
+    return code == EXIT_OK && target.lacks > 0 ? tell_lacks (app, &target) : code;
 }

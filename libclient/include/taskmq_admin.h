@@ -126,7 +126,8 @@ struct tmq_file_part {
     bool more;        /* there is more now; of a backup without bytes: it is being made */
     uint64_t total;   /* of a backup: bytes of all of it, ... */
     const char *name; /* ... and its file in the broker's data directory */
-    uint64_t n;       /* of a head: number of the newest line, ... */
+    uint64_t n;       /* of the last part of a backup: large bodies that its tasks name and that it
+                         lacks, missing or damaged; of a head: number of the newest line, ... */
     uint8_t hash[32]; /* ... and the hash behind it */
 };
 /* Accepts NULL. */

@@ -48,11 +48,17 @@ run 1 taskctl payload "$(cat three.id)"
 err_has 'is damaged'
 run 0 taskctl payload "$(cat two.id)"
 cmp -s out two || fail 'the undamaged payload is another one'
-run 0 taskctl backup b.tar
+run 9 taskctl backup b.tar
+err_has '^taskctl: b\.tar lacks 2 large bodies that tasks name: they are missing or damaged'
+tar -xOf b.tar MANIFEST | grep -qx 'lacks 2' || fail 'the manifest does not tell what is lacking'
+run 0 taskctl doctor
+out_has '^warning +blobs +the newest backup lacks'
+out_has '^warning +blobs +large bodies could not be'
 grep -q 'id=BLOB-DAMAGED .* blobs=2' broker.err || fail 'the log does not tell what the backup lacks'
 stop_broker
 mv .taskmq old
 run 0 taskmqd --restore b.tar --data .taskmq
+err_has 'id=RESTORED-BLOBS .* missing=2'
 run 15 taskmqd --check --data .taskmq
 out_has "^$(file_of one): is missing; 2 tasks name it\$"
 out_has "^$(file_of three): is missing; 1 task names it\$"
@@ -62,4 +68,6 @@ run 0 taskctl payload "$(cat two.id)"
 cmp -s out two || fail 'the restored payload is another one'
 run 1 taskctl payload "$(cat one.id)"
 err_has 'is missing'
+run 9 taskctl -o json backup again.tar # what is missing is told as what is damaged
+err_has 'lacks 2 large bodies'
 run 0 taskctl get "$(cat one.id)"

@@ -76,6 +76,13 @@ store_code_t store_vacuum (store_t *self, bool begin, store_vacuum_t *out, store
     return error->code = STORE_ERROR_IO;
 }
 
+uint64_t backup_lacks (const char *directory, const char *name)
+{
+    (void) directory;
+    (void) name;
+    return 0;
+}
+
 int64_t backup_read (const char *directory, const char *name, uint64_t offset, void *out,
                      size_t size, store_error_t *error)
 {

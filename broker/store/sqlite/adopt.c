@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/data/blob_row.h"
@@ -51,6 +52,52 @@ store_code_t store_look (const char *directory, store_error_t *error)
         return code;
     code = sql_pragma (db, "PRAGMA quick_check (1)", "ok", error);
     sql_close (&db);
+    return code;
+}
+
+static void tell_blob (sqlite3_stmt *statement,
+                       void (*blob) (void *context, const uint8_t *hash, uint64_t bytes),
+                       void *context)
+{
+    uint64_t bytes;
+    uint64_t tasks;
+    row_t row =
+        row_make (ROW_KIND_BLOB, sqlite3_column_blob (statement, 0),
+                  (size_t) sqlite3_column_bytes (statement, 0), sqlite3_column_blob (statement, 1),
+                  (size_t) sqlite3_column_bytes (statement, 1));
+    if (blob_row_read (&row, &bytes, &tasks) && tasks > 0)
+        blob (context, buf_bytes (row.key), bytes);
+    row_drop (&row);
+}
+
+store_code_t store_look_blobs (const char *directory,
+                               void (*blob) (void *context, const uint8_t *hash, uint64_t bytes),
+                               void *context, store_error_t *error)
+{
+    static const char *const text = "SELECT key, body FROM row WHERE kind = ?1";
+    sqlite3 *db;
+    sqlite3_stmt *statement = NULL;
+    int64_t version;
+    int step = SQLITE_DONE;
+    char log[PATH_MAX];
+    struct stat status;
+    snprintf (log, sizeof (log), "%s/" SCHEMA_TABLES_FILE "-wal", directory);
+    const bool had_log = stat (log, &status) == 0;
+    store_code_t code = schema_open_unchanged (&db, directory, true, &version, error);
+    if (code != STORE_OK)
+        return code;
+    code = sql_prepare (db, &statement, &text, 1, error);
+    if (code == STORE_OK) {
+        sqlite3_bind_int (statement, 1, ROW_KIND_BLOB);
+        while ((step = sqlite3_step (statement)) == SQLITE_ROW)
+            tell_blob (statement, blob, context);
+    }
+    if (code == STORE_OK && step != SQLITE_DONE)
+        code = sql_fail (db, "read the names of blobs", error);
+    sql_finalize (&statement, 1);
+    sql_close (&db);
+    if (!had_log && stat (log, &status) == 0 && status.st_size == 0)
+        unlink (log); /* SQLite makes an empty one */
     return code;
 }
 

@@ -570,6 +570,7 @@ tmq_part_t *core_part_record (const Taskmq__Part *in, const void *body)
     out->offset = in->offset;
     out->more = in->more;
     out->total = in->total;
+    out->n = in->n;
     return out;
 }
 
