@@ -325,10 +325,15 @@ static void name_key (deed_t *deed, const ProtobufCBinaryData *data)
     key_text_public (deed->key, &key);
 }
 
-/* False: it changes nothing. */
+/* False: it changes nothing. NULL is a request of the server itself. */
 static bool describe (deed_t *deed, const errand_t *errand, const Taskmq__Request *request)
 {
     audit_line_t *line = &deed->line;
+    if (request == NULL) { /* other deeds of its own it notes where it does them */
+        line->kind = AUDIT_RELOADED;
+        snprintf (deed->detail, sizeof (deed->detail), "SIGHUP");
+        return errand->op == TASKMQ__REQUEST__OP_RELOAD;
+    }
     switch (request->op_case) {
     case TASKMQ__REQUEST__OP_ENROLL:
         line->kind =
@@ -394,10 +399,11 @@ static void run_watched (void *context, errand_t *errand)
                                    ? NULL
                                    : taskmq__request__unpack (NULL, buf_length (errand->request),
                                                               buf_bytes (errand->request));
-    if (request == NULL)
-        return; /* of the server itself */
+    if (request == NULL && errand->request != NULL)
+        return;
     note_deed (watched->records, errand, request);
-    taskmq__request__free_unpacked (request, NULL);
+    if (request != NULL)
+        taskmq__request__free_unpacked (request, NULL);
 }
 
 void records_watch (records_t *self, errand_runner_t *runners, size_t count)

@@ -87,7 +87,7 @@ static void run (void *context, errand_t *errand)
     }
     if (good || errand->request == NULL)
         reloading->inner.run (reloading->inner.context, errand);
-    else
+    if (!good)
         errand_refuse (errand, TMQ_INVALID, "%.500s", error);
 }
 

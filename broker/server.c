@@ -387,12 +387,22 @@ static bool take_blobs (server_t *self)
     return false;
 }
 
+/* SIGHUP; the deed is that of who sent it. */
+static void reload_for (server_t *self, uint32_t uid)
+{
+    char identity[32];
+    errand_t *errand = errand_new (TASKMQ__REQUEST__OP_RELOAD);
+    snprintf (identity, sizeof (identity), "uid:%u", (unsigned) uid);
+    errand->identity = memory_text (identity);
+    run_errand (self, errand);
+}
+
 static bool take_signals (server_t *self)
 {
     struct signalfd_siginfo info;
     while (read (self->options.signal_fd, &info, sizeof (info)) == (ssize_t) sizeof (info)) {
         if (info.ssi_signo == SIGHUP) {
-            run_errand (self, errand_new (TASKMQ__REQUEST__OP_RELOAD));
+            reload_for (self, info.ssi_uid);
         } else if (!self->stopping) {
             log_write (LOG_LEVEL_INFO, "STOPPING", "takes nothing new",
                        LOG_FIELDS (LOG_NUMBER ("signal", info.ssi_signo)));

@@ -17,7 +17,8 @@ says () { taskctl audit tail --kind "$1" --limit 100 | grep -Eq -- "$2"; }
 noted () { eventually says "$1" "$2"; }
 
 printf 'me uid:%s operator\n' "$(id -u)" >first
-broker_options="--listen tcp://127.0.0.1:0?curve"
+: >conf
+broker_options="-c conf --listen tcp://127.0.0.1:0?curve"
 start_broker
 
 # Keys and invitations, and what they made of the access file.
@@ -56,7 +57,13 @@ printf 'brief uid:65000 client(*) until=%s\n' "$(date -u -d '+3 seconds' +%Y-%m-
 noted access.changed 'added brief uid:65000 client'
 noted key.ended '[ -]brief ok'
 run 0 taskctl reload
-noted broker.reloaded ' ok'
+noted broker.reloaded ' ok$'
+kill -HUP "$broker_pid"
+noted broker.reloaded "uid:$(id -u) .* ok: SIGHUP\$"
+printf 'limits\n    nonsense = 1\n' >conf
+kill -HUP "$broker_pid"
+noted broker.reloaded "uid:$(id -u) .* refused: .*nonsense"
+: >conf
 
 # Another's task.
 id=$(on far taskctl "$joined" submit q --data secret) || fail 'submit'
