@@ -22,7 +22,9 @@
 enum {
     TRIES_MAX = 4,                     /* of one that the broker takes later */
     SLICE_BYTES = 4 * 1024 * 1024,     /* read of a large one before other jobs have their turn */
-    LOOKS_MAX = 10 * TMQ_ARTIFACTS_MAX /* entries of the directory */
+    LOOKS_MAX = 100 * 1000,            /* entries of the directory */
+    NAMES_MAX = TMQ_ARTIFACTS_MAX + 1, /* kept of them; the last one is told, for it is too many */
+    TOLD_MAX = 10                      /* lines about what is not attached; then a number */
 };
 
 /* Types. */
@@ -57,12 +59,18 @@ static const char *type_of (const char *name)
 
 /* What is there. */
 
-__attribute__ ((format (printf, 3, 4))) static void tell (const attach_of_t *of, const char *name,
-                                                          const char *format, ...)
+/* A line about one that is not attached; after TOLD_MAX lines they are only counted. */
+__attribute__ ((format (printf, 4, 5))) static void tell (attach_t *self, const attach_of_t *of,
+                                                          const char *name, const char *format, ...)
 {
     char id[37];
     char why[600];
     va_list list;
+    if (self->told >= TOLD_MAX) {
+        self->untold++;
+        return;
+    }
+    self->told++;
     va_start (list, format);
     vsnprintf (why, sizeof why, format, list);
     va_end (list);
@@ -85,43 +93,114 @@ static const char *flaw_of (int directory, const char *name)
     return tmq_artifact_name_flaw (name);
 }
 
-static int by_name (const void *left, const void *right)
+static void tell_rest (attach_t *self, const attach_of_t *of)
 {
-    return strcmp (*(char *const *) left, *(char *const *) right);
+    char id[37];
+    if (self->untold == 0)
+        return;
+    tmq_id_format (&of->assignment->task_id, id);
+    note (of->app, "taskctl: %s: %zu more are not attached", id, self->untold);
+    self->untold = 0;
+}
+
+/* The first ones by name, however many come by. */
+typedef struct first {
+    char **names; /* in order */
+    size_t count;
+    size_t most;
+    size_t seen;
+} first_t;
+
+static void first_take (first_t *self, const char *name)
+{
+    size_t at = self->count;
+    self->seen++;
+    while (at > 0 && strcmp (name, self->names[at - 1]) < 0)
+        at--;
+    if (at == self->most)
+        return;
+    if (self->count == self->most)
+        free (self->names[--self->count]);
+    memmove (self->names + at + 1, self->names + at, (self->count - at) * sizeof *self->names);
+    self->names[at] = must_copy (name);
+    self->count++;
+}
+
+static void first_free (first_t *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        free (self->names[i]);
+    free (self->names);
+}
+
+/* False: there are more than are looked at. */
+static bool sort_out (const attach_t *self, DIR *entries, first_t *good, first_t *bad)
+{
+    size_t looks = 0;
+    for (const struct dirent *entry = readdir (entries); entry; entry = readdir (entries)) {
+        if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
+            continue;
+        if (++looks > LOOKS_MAX)
+            return false;
+        first_take (flaw_of (self->directory, entry->d_name) ? bad : good, entry->d_name);
+    }
+    return true;
+}
+
+static void tell_bad (attach_t *self, const attach_of_t *of, const first_t *bad)
+{
+    for (size_t i = 0; i < bad->count; i++) {
+        const char *flaw = flaw_of (self->directory, bad->names[i]);
+        tell (self, of, bad->names[i], "%s", flaw ? flaw : "it changed while it was looked at");
+    }
+    self->untold += bad->seen - bad->count;
+    tell_rest (self, of);
+}
+
+static void tell_too_many (attach_t *self, const attach_of_t *of, const first_t *good)
+{
+    char id[37];
+    const size_t more = good->seen - TMQ_ARTIFACTS_MAX;
+    if (more == 1) {
+        tell (self, of, good->names[TMQ_ARTIFACTS_MAX], "a task has at most %d artifacts",
+              TMQ_ARTIFACTS_MAX);
+        return;
+    }
+    char *name = safe_text (of->app, good->names[TMQ_ARTIFACTS_MAX]);
+    tmq_id_format (&of->assignment->task_id, id);
+    note (of->app,
+          "taskctl: %s: %zu of %zu files are not attached, by name from %s on: a task has at most "
+          "%d artifacts",
+          id, more, good->seen, name, TMQ_ARTIFACTS_MAX);
+    free (name);
 }
 
 static void look (attach_t *self, const attach_of_t *of)
 {
-    size_t looks = 0;
     self->directory = open (of->kept, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const int again = self->directory < 0 ? -1 : fcntl (self->directory, F_DUPFD_CLOEXEC, 0);
     DIR *entries = again < 0 ? NULL : fdopendir (again);
     if (!entries) {
-        tell (of, "what it left", "%s", strerror (errno));
+        tell (self, of, "what it left", "%s", strerror (errno));
         if (again >= 0)
             close (again);
         return;
     }
-    for (const struct dirent *entry = readdir (entries); entry; entry = readdir (entries)) {
-        if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
-            continue;
-        if (++looks > LOOKS_MAX) {
-            tell (of, "more", "there are more than %d entries", LOOKS_MAX);
-            break;
-        }
-        const char *flaw = flaw_of (self->directory, entry->d_name);
-        if (flaw) {
-            tell (of, entry->d_name, "%s", flaw);
-            continue;
-        }
-        self->names = must_grow (self->names, self->count + 1, sizeof *self->names);
-        self->names[self->count++] = must_copy (entry->d_name);
-    }
+    first_t good = {.names = must_grow (NULL, NAMES_MAX, sizeof (char *)), .most = NAMES_MAX};
+    first_t bad = {.names = must_grow (NULL, TOLD_MAX, sizeof (char *)), .most = TOLD_MAX};
+    const bool all = sort_out (self, entries, &good, &bad);
     closedir (entries);
-    if (self->count > 0)
-        qsort (self->names, self->count, sizeof *self->names, by_name);
-    for (size_t i = TMQ_ARTIFACTS_MAX; i < self->count; i++)
-        tell (of, self->names[i], "a task has at most %d artifacts", TMQ_ARTIFACTS_MAX);
+    tell_bad (self, of, &bad);
+    if (good.seen > TMQ_ARTIFACTS_MAX)
+        tell_too_many (self, of, &good);
+    if (!all)
+        note (of->app,
+              "taskctl: its directory of artifacts has more than %d entries; the others were not "
+              "looked at, and are not attached",
+              LOOKS_MAX);
+    self->names = good.names;
+    self->count = good.count;
+    first_free (&bad);
 }
 
 /* One file. */
@@ -152,14 +231,14 @@ static bool open_file (attach_t *self, const attach_of_t *of)
     self->file =
         openat (self->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (self->file < 0 || fstat (self->file, &info) != 0) {
-        tell (of, name, "%s", strerror (errno));
+        tell (self, of, name, "%s", strerror (errno));
         return false;
     }
     self->length = (uint64_t) info.st_size;
     if (!S_ISREG (info.st_mode))
-        tell (of, name, "it is no regular file any more");
+        tell (self, of, name, "it is no regular file any more");
     else if (self->length > TMQ_BLOB_BYTES_MAX)
-        tell (of, name, "it is larger than 1 GiB");
+        tell (self, of, name, "it is larger than 1 GiB");
     else
         return true;
     return false;
@@ -182,7 +261,7 @@ static bool name_it (attach_t *self, const attach_of_t *of, const void *bytes, s
     if (error.code == TMQ_STALE_LEASE)
         self->done = true;
     else if (error.code != TMQ_OK)
-        tell (of, artifact.name, "%s", error.text);
+        tell (self, of, artifact.name, "%s", error.text);
     return self->named;
 }
 
@@ -195,7 +274,7 @@ static bool send_small (attach_t *self, const attach_of_t *of)
     if (got == (ssize_t) length)
         sent = name_it (self, of, bytes, length);
     else
-        tell (of, self->names[self->at], "%s",
+        tell (self, of, self->names[self->at], "%s",
               got < 0 ? strerror (errno) : "it changed while it was read");
     free (bytes);
     return sent;
@@ -211,7 +290,7 @@ static bool read_slice (attach_t *self, const attach_of_t *of)
     free (piece);
     if (got > 0)
         return true;
-    tell (of, self->names[self->at], "%s",
+    tell (self, of, self->names[self->at], "%s",
           got < 0 ? strerror (errno) : "it changed while it was read");
     return false;
 }
@@ -223,7 +302,7 @@ static bool send_large (attach_t *self, const attach_of_t *of)
     if (!self->upload.user)
         upload_begin (&self->upload, of->app->client, &self->body, self->user);
     if (self->upload.code != TMQ_OK) {
-        tell (of, self->names[self->at], "%s", self->upload.why);
+        tell (self, of, self->names[self->at], "%s", self->upload.why);
         return false;
     }
     return !self->upload.whole || name_it (self, of, NULL, 0);
@@ -263,8 +342,10 @@ attach_state_t attach_run (attach_t *self, const attach_of_t *of, void *user)
     const tmq_attempt_state_t state = tmq_worker_state (of->worker, of->assignment);
     if (state == TMQ_ATTEMPT_CANCELLED)
         return ATTACH_CANCELLED;
-    if (self->done || state == TMQ_ATTEMPT_LOST)
+    if (self->done || state == TMQ_ATTEMPT_LOST) {
+        tell_rest (self, of);
         return ATTACH_DONE;
+    }
     if (!self->begun) {
         self->begun = true;
         self->user = user;
@@ -274,6 +355,8 @@ attach_state_t attach_run (attach_t *self, const attach_of_t *of, void *user)
     if (self->at < count && !step (self, of) && !self->done)
         next_file (self);
     self->done = self->done || self->at >= count;
+    if (self->done)
+        tell_rest (self, of);
     return self->done ? ATTACH_DONE : ATTACH_RUNS;
 }
 
@@ -294,7 +377,7 @@ static void take_refusal (attach_t *self, const attach_of_t *of, const tmq_compl
         return;
     }
     self->blocked = self->blocked || wait_ms > 0;
-    tell (of, self->names[self->at], "%s", answer->error ? answer->error->text : "refused");
+    tell (self, of, self->names[self->at], "%s", answer->error ? answer->error->text : "refused");
     next_file (self);
 }
 

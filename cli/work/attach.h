@@ -37,9 +37,11 @@ typedef struct attach {
     bool begun;
     bool done;
     int directory;
-    char **names; /* by name */
+    char **names; /* in order; of too many also the first that is not attached */
     size_t count;
-    size_t at; /* the one that is attached now */
+    size_t told;   /* lines about what is not attached … */
+    size_t untold; /* … and what came after these */
+    size_t at;     /* the one that is attached now */
     int file;
     uint64_t length;
     body_t body;     /* of one that is larger than a frame: what was read of it … */

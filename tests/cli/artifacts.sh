@@ -107,6 +107,20 @@ err_has "$id: 101 is not attached: a task has at most 100 artifacts$"
 run 0 taskctl -o id artifact list "$id"
 out_lines 100
 
+# Too many are one line, and the first by name are there; what does not count is told in order, some of it.
+submit flood
+run 0 taskctl work flood --max-tasks 1 -- sh -c 'cd "$TASKMQ_ARTIFACTS"
+    seq -w 1500 | xargs touch; seq -w 13 | while read -r i; do mkdir "dir-$i"; done'
+grep -c 'not attached' err >count
+[ "$(cat count)" -eq 12 ] || fail "$(cat count) lines tell of what is not attached"
+err_has "$id: 1400 of 1500 files are not attached, by name from 0101 on: a task has at most 100 artifacts$"
+[ "$(sed -n 's/.*: \(dir-..\) is not attached: .*/\1/p' err | xargs)" = "$(seq -f 'dir-%02.0f' 10 | xargs)" ] ||
+    fail 'the first ones are others'
+err_has "$id: 3 more are not attached$"
+run 0 taskctl -o id artifact list "$id"
+[ "$(sed -n '1p;$p' out | xargs)" = '0001 0100' ] || fail 'others than the first by name are attached'
+out_lines 100
+
 # A kill of the broker in the middle: all of them are there in the end, each whole.
 submit kill
 spawn worker taskctl work kill --max-tasks 1 -- sh -c 'cd "$TASKMQ_ARTIFACTS"
