@@ -41,6 +41,19 @@ static int target_fail (const target_t *self, const char *what)
                        what, self->file, strerror (reason));
 }
 
+/* Whether a file begins as a backup does: a tar file, with the tables first. */
+static bool is_backup (const char *file)
+{
+    enum { MAGIC_AT = 257 };
+    char head[MAGIC_AT + 5] = "";
+    const int fd = open (file, O_RDONLY | O_CLOEXEC);
+    const bool whole = fd >= 0 && read (fd, head, sizeof head) == (ssize_t) sizeof head;
+    if (fd >= 0)
+        close (fd);
+    return whole && strncmp (head, "taskmq.db", MAGIC_AT) == 0 &&
+           memcmp (head + MAGIC_AT, "ustar", 5) == 0;
+}
+
 static int target_open (target_t *self, const app_t *app)
 {
     const char *file = app->args.operands[0];
@@ -51,6 +64,9 @@ static int target_open (target_t *self, const app_t *app)
         return usage_error (app, "a new name, as taskmq.tar, or that of an earlier backup",
                             "%s is %s: a backup is a file", file,
                             S_ISDIR (found.st_mode) ? "a directory" : "no regular file");
+    if (stat (file, &found) == 0 && found.st_size > 0 && !is_backup (file))
+        return usage_error (app, "a new name, as taskmq.tar, or that of an earlier backup",
+                            "%s is there, and is no backup: it stays as it is", file);
     self->part = must_alloc (strlen (file) + sizeof ".part");
     sprintf (self->part, "%s.part", file);
     unlink (self->part); /* of a backup that was broken off */

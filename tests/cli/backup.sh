@@ -35,6 +35,10 @@ find .taskmq/backups | sort >before_names
 run 2 taskctl backup directory
 err_has '^taskctl: directory is a directory: a backup is a file$'
 err_lacks 'the broker keeps it'
+echo precious >text
+run 2 taskctl backup text
+err_has '^taskctl: text is there, and is no backup: it stays as it is$'
+[ "$(cat text)" = precious ] || fail 'a file that is no backup was replaced'
 find .taskmq/backups | sort | cmp -s - before_names || fail 'a backup was made in vain'
 kill_broker
 
