@@ -145,7 +145,7 @@ static int spool (input_t *out, app_t *app, int fd, bool sends)
         return -1;
     if (out->length <= limit)
         return 0;
-    return code_error (app, TMQ_TOO_LARGE, NULL,
+    return code_error (app, TMQ_TOO_LARGE, BODY_LIMIT_HINT,
                        "%s has more than %ju bytes, which is all that is taken (limits/blob_bytes)",
                        out->name, (uintmax_t) limit);
 }

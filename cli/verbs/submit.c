@@ -48,6 +48,10 @@ static int submit_error (const app_t *app, const tmq_submit_t *submit, const tmq
 {
     char id[37];
     char hint[160];
+    const char *file = args_text (&app->args, OPT_FILE);
+    if (error->code == TMQ_TOO_LARGE && strstr (error->text, "limits/blob_bytes"))
+        return code_error (app, TMQ_TOO_LARGE, BODY_LIMIT_HINT, "the payload%s%s is too large: %s",
+                           file ? ", the file " : "", file ? file : "", error->text);
     if (error->code != TMQ_UNKNOWN)
         return library_error (app, error, submit->queue);
     tmq_id_format (&submit->id, id);
