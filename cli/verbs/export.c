@@ -405,6 +405,13 @@ static int read_form (exporting_t *self)
     return EXIT_OK;
 }
 
+/* NULL: standard output. */
+static const char *target_of (const app_t *app)
+{
+    const char *path = args_text (&app->args, OPT_FILE);
+    return path && strcmp (path, "-") == 0 ? NULL : path;
+}
+
 /* What stands there is replaced only if it is an export, too: --file is a condition elsewhere. */
 static int check_target (const exporting_t *self, const char *path)
 {
@@ -481,7 +488,7 @@ static int check (exporting_t *self)
         return usage_error (app, NULL, "--file and --dir exclude each other");
     int code = read_form (self);
     if (!code)
-        code = check_target (self, args_text (args, OPT_FILE));
+        code = check_target (self, target_of (app));
     if (!code)
         code = take_patterns (self);
     if (code || !self->directory)
@@ -514,7 +521,7 @@ static void tell (const exporting_t *self)
 static int export_all (exporting_t *self)
 {
     app_t *app = self->app;
-    const char *path = args_text (&app->args, OPT_FILE);
+    const char *path = target_of (app);
     int code = self->directory ? 0 : outfile_open (&self->file, app, path, NULL);
     if (code)
         return code;

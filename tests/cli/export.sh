@@ -82,6 +82,9 @@ $full,summer,a\\x1b[31mb
 $bare,,"
 
 # Files: whole or not there, and one a task.
+run 0 taskctl export --file -
+out_has '^\{"task_id"'
+[ ! -e - ] || fail 'there is a file named -'
 run 0 taskctl export --file all.copy
 err '4 tasks in all.copy'
 cmp -s all.copy all.jsonl || fail 'the file is not what stdout has'
