@@ -52,6 +52,8 @@ static int artifact_list (app_t *app)
         items_end (&items, NULL);
     } else {
         artifacts_table (app, list);
+        if (list->count == 0 && app->format != FORMAT_ID)
+            note (app, "no artifacts");
     }
     tmq_artifact_list_free (list);
     return EXIT_OK;
@@ -151,12 +153,15 @@ static int artifact_get (app_t *app)
     if (!name && !directory)
         return usage_error (app, "taskctl artifact get TASK --dir DIR fetches all",
                             "artifact get needs the name of one");
-    if (directory && mkdir (directory, 0700) != 0 && errno != EEXIST)
-        return outfile_error (app, directory, errno);
     code = load (app, &id, &list);
     if (code)
         return code;
-    code = get_some (app, &id, list, name, path, directory);
+    if (list->count == 0 && !name)
+        note (app, "no artifacts");
+    else if (directory && mkdir (directory, 0700) != 0 && errno != EEXIST)
+        code = outfile_error (app, directory, errno);
+    else
+        code = get_some (app, &id, list, name, path, directory);
     tmq_artifact_list_free (list);
     return code;
 }

@@ -78,6 +78,10 @@ run 5 taskctl artifact list 01a2069a-5cc4-7d2f-a34e-9a0a7b0dd9a1
 submit other
 run 0 taskctl artifact list "$id"
 out_lacks mp4
+err 'no artifacts'
+run 0 taskctl artifact get "$id" --dir none
+err 'no artifacts'
+[ ! -e none ] || fail 'a directory was made for nothing'
 
 # A failed attempt attaches, too; the next one replaces what has the same name, and adds.
 submit again --max-attempts 2 --backoff 1ms
