@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -77,6 +79,56 @@ static int explain (const fetched_t *self, const app_t *app, const char *part, i
     return tell (self, app, part, error);
 }
 
+/* What is said when a signal ends the program meanwhile: a handler writes what was ready. */
+static struct {
+    char text[PATH_MAX + 128]; /* empty: nothing is said */
+    size_t length;
+    int fd; /* of the part */
+    char part[PATH_MAX];
+} interrupted;
+
+static void tell_interrupted (int signal_number)
+{
+    struct stat info;
+    if (fstat (interrupted.fd, &info) == 0 && info.st_size == 0)
+        unlink (interrupted.part);
+    else if (write (STDERR_FILENO, interrupted.text, interrupted.length) < 0)
+        interrupted.length = 0; /* nobody reads it */
+    raise (signal_number);      /* its own end, for the handler stands no more */
+}
+
+static const int ends[] = {SIGHUP, SIGINT, SIGTERM};
+
+/* Only of what would end the program. */
+static void watch_signals (const fetched_t *self, const app_t *app, const char *part, int fd)
+{
+    struct sigaction before;
+    struct sigaction after = {.sa_handler = tell_interrupted, .sa_flags = (int) SA_RESETHAND};
+    char all[UNITS_TEXT_SIZE];
+    char *safe = safe_text (app, part);
+    snprintf (interrupted.part, sizeof interrupted.part, "%s", part);
+    snprintf (
+        interrupted.text, sizeof interrupted.text,
+        "taskctl: interrupted; what was fetched of %s is in %s: the same command goes on from "
+        "there\n",
+        size_format (all, self->bytes), safe);
+    free (safe);
+    interrupted.length = app->quiet ? 0 : strlen (interrupted.text);
+    interrupted.fd = fd;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction (ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction (ends[i], &after, NULL);
+}
+
+static void watch_signals_no_more (void)
+{
+    struct sigaction before;
+    const struct sigaction after = {.sa_handler = SIG_DFL};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction (ends[i], NULL, &before) == 0 && before.sa_handler == tell_interrupted)
+            sigaction (ends[i], &after, NULL);
+}
+
 static int finish (const fetched_t *self, const app_t *app, const char *part, int fd)
 {
     if (fsync (fd) != 0 || rename (part, self->path) != 0 || disk_sync_parent (self->path) != 0)
@@ -111,7 +163,9 @@ int fetched_save (const fetched_t *self, const app_t *app)
         return outfile_error (app, self->path, ENAMETOOLONG);
     int code = open_part (app, part, &fd);
     if (!code) {
+        watch_signals (self, app, part, fd);
         error.code = self->fetch (self->context, fd, true, &fetched, &error);
+        watch_signals_no_more ();
         code = error.code == TMQ_OK ? finish (self, app, part, fd)
                                     : explain (self, app, part, fd, &error);
     }

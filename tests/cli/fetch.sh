@@ -33,6 +33,24 @@ err_has 'were there already'
 cmp -s film large || fail 'what was gone on with is another one'
 [ -z "$(part)" ] || fail 'the part stays'
 
+# A signal that ends it: what is kept is told, and the same command goes on. It may be too quick for us.
+tries=0
+until [ -n "$(part)" ]; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 50 ] || fail 'every fetch was quicker than a signal'
+    rm -f film
+    spawn fetch taskctl payload "$id" -o film
+    until begun 1000000 2>/dev/null || [ -e film ]; do :; done
+    signal fetch TERM
+    wait "$(cat fetch.pid)"
+done
+cp fetch.err err
+err_has 'what was fetched of 57.2M is in .*\.film\..*\.part: the same command goes on from there$'
+[ ! -e film ] || fail 'half a file has the name after a signal'
+run 0 taskctl -v payload "$id" -o film
+err_has 'were there already'
+cmp -s film large || fail 'what was gone on with after a signal is another one'
+
 # A restart of the broker in the middle: the command waits for it and goes on.
 rm film
 spawn fetch taskctl payload "$id" -o film
