@@ -1,5 +1,5 @@
 #!/bin/sh
-# An invitation for each worker and the client of compose.yaml, into docker/secrets. Each is good once;
+# An invitation for each worker, the client and the gateway of compose.yaml, into docker/secrets. Each is good once;
 # whoever has joined needs none, so those that are there already stay. COMPOSE is the command, docker
 # compose where it is unset.
 set -eu
@@ -24,3 +24,4 @@ invite ()
 invite worker-a --role worker --queue render
 invite worker-b --role worker --queue render
 invite client --role client
+invite gateway --role operator # its tokens say who may do less

@@ -42,7 +42,7 @@ static const struct {
              {"origin", offsetof (config_t, origins), "whose pages may use it"}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
-static const char *const others[] = {"behind_proxy", "log_level", "log_format", "tools"};
+static const char *const others[] = {"behind_proxy", "log_level", "log_format", "tools", "profile"};
 
 static bool refuse (char error[CONFIG_ERROR_SIZE], const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
@@ -142,6 +142,10 @@ static bool set_other (config_t *self, const char *key, const char *text,
                                        sizeof self->tools) ||
                refuse (error, "tools is the path of a file");
     }
+    if (strcmp (key, "profile") == 0) {
+        self->saved = text;
+        return text[0] != '\0' || refuse (error, "profile is the name of a saved connection");
+    }
     if (strcmp (key, "log_level") == 0)
         return log_level_parse (&self->log_level, text) ||
                refuse (error, "log_level is debug, info, warning or error");
@@ -231,6 +235,8 @@ void config_print (const config_t *self, FILE *out)
         print_names (out, lists[i].key,
                      (const names_t *) (const void *) ((const char *) self + lists[i].offset),
                      lists[i].text);
+    if (self->saved != NULL)
+        fprintf (out, "profile = %s  # a saved connection to the broker\n", self->saved);
     fprintf (out, "tools = %s  # the tools of MCP\n", self->tools);
     fprintf (out, "behind_proxy = %s  # a proxy with TLS stands before it\n",
              self->behind_proxy ? "yes" : "no");

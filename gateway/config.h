@@ -29,6 +29,7 @@ typedef struct config {
     settings_t settings;
     names_t listen;
     names_t endpoints; /* of the broker; none: those of data, or the library looks for them */
+    const char *saved; /* the name of a saved connection to the broker; NULL: none */
     names_t hosts;
     names_t origins;
     bool behind_proxy;

@@ -112,9 +112,10 @@ static bool add_link (gateway_t *self, const char *ns)
     tmq_client_options_init (&options);
     options.endpoints = config->endpoints.list;
     options.endpoints_count = config->endpoints.count;
+    options.profile = config->saved;
     if (config->endpoints.count == 0) {
         options.endpoints = NULL;
-        options.directory = config->data;
+        options.directory = config->saved == NULL ? config->data : NULL;
     }
     link_t *link = link_new (self->loop, &service->settings, &options, ns, &error);
     if (link == NULL)

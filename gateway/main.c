@@ -35,6 +35,7 @@ static const char USAGE[] =
     "  -c, --config FILE       read this file, not gateway.conf in the directory\n"
     "      --data DIR          the directory of its files, and of the broker; the nearest .taskmq\n"
     "      --endpoint URI      where the broker is; may be repeated\n"
+    "      --profile NAME      the saved connection to the broker, as taskctl join made it\n"
     "      --listen ADDRESS    127.0.0.1:7433, [::1]:7433 or unix:PATH; may be repeated\n"
     "      --tools FILE        the tools of MCP, not tools.json in the directory\n"
     "      --check             read the configuration, tokens and tools, print every key, and "
@@ -57,6 +58,7 @@ typedef struct arguments {
     const char *config;
     const char *data;
     const char *tools;
+    const char *saved;
     const char *roles;
     const char *namespaces;
     const char *expires;
@@ -77,6 +79,7 @@ enum {
     OPTION_ROLES,
     OPTION_NAMESPACES,
     OPTION_TOOLS,
+    OPTION_PROFILE,
     OPTION_EXPIRES
 };
 
@@ -92,6 +95,7 @@ static const struct option options[] = {{"config", required_argument, NULL, 'c'}
                                         {"roles", required_argument, NULL, OPTION_ROLES},
                                         {"namespaces", required_argument, NULL, OPTION_NAMESPACES},
                                         {"tools", required_argument, NULL, OPTION_TOOLS},
+                                        {"profile", required_argument, NULL, OPTION_PROFILE},
                                         {"expires", required_argument, NULL, OPTION_EXPIRES},
                                         {NULL, 0, NULL, 0}};
 
@@ -126,6 +130,7 @@ static bool parse (arguments_t *out, int argc, char **argv)
         case OPTION_ROLES: out->roles = optarg; break;
         case OPTION_NAMESPACES: out->namespaces = optarg; break;
         case OPTION_TOOLS: out->tools = optarg; break;
+        case OPTION_PROFILE: out->saved = optarg; break;
         case OPTION_EXPIRES: out->expires = optarg; break;
         default: good = false;
         }
@@ -273,6 +278,8 @@ static bool configure (config_t *out, const arguments_t *arguments, char error[C
     if (arguments->endpoints.count > 0)
         out->endpoints = arguments->endpoints;
     if (arguments->tools != NULL && !config_set (out, "tools", arguments->tools, error))
+        return false;
+    if (arguments->saved != NULL && !config_set (out, "profile", arguments->saved, error))
         return false;
     out->no_auth = arguments->no_auth;
     return config_judge (out, error);

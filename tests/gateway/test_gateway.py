@@ -603,6 +603,26 @@ def part_access():
             check(option, gateway.run(option, "--check").returncode, 2)
 
 
+def part_joined():
+    """By a saved connection and a key of its own, as on a machine without the broker."""
+    def taskctl(broker, *arguments):
+        return subprocess.run([program("taskctl"), *arguments], cwd=broker.home, check=True,
+                              capture_output=True, text=True).stdout
+    with Broker("--listen", "tcp://127.0.0.1:0?curve") as broker:
+        line = re.search("tmqjoin_[a-z2-7]+", taskctl(broker, "invite", "web", "--role", "operator"))
+        os.environ["XDG_CONFIG_HOME"] = os.path.join(broker.home, "saved")
+        taskctl(broker, "join", line.group())
+        with Gateway(broker, "--profile", "default") as gateway:
+            task = gateway.post("/v1/tasks", {"queue": "q", "data": "x"}).json["task_id"]
+            check("who the gateway is", json.loads(taskctl(broker, "get", task, "-o", "json"))["owner"],
+                  "web")
+        for configuration, wanted in (("profile = default", "profile = default  #"),
+                                      ("profile =", "gateway.conf:2:")):
+            gateway = Gateway(broker, configuration=[configuration])
+            told = gateway.run("--check")
+            assert wanted in told.stdout + told.stderr, told
+
+
 # Kills.
 
 def part_restart():
@@ -646,4 +666,4 @@ def part_restart():
 
 if __name__ == "__main__":
     {"http": part_http, "mark": part_mark, "rest": part_rest, "access": part_access,
-     "restart": part_restart}[sys.argv[1]]()
+     "joined": part_joined, "restart": part_restart}[sys.argv[1]]()

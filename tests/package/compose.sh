@@ -1,13 +1,13 @@
 #!/bin/sh
 # compose.sh ARCHIVE: docker/compose.yaml as it is meant to run, with the image of ARCHIVE: a broker, two
-# workers and a client, each on a network of its own with the broker. One of the workers is killed at
-# its work, and the other one brings the result. With podman and podman-compose, as root, in namespaces
+# workers, a client and a gateway, each on a network of its own with the broker. One of the workers is
+# killed at its work, and the other one brings the result. By HTTP tasks come from this machine. With podman and podman-compose, as root, in namespaces
 # and directories of its own: of the machine's networks and images nothing is touched.
 set -eu
 
 archive=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
-for program in podman podman-compose runc iptables; do
+for program in podman podman-compose runc iptables curl; do
     command -v "$program" >/dev/null || {
         echo "skipped: there is no $program"
         exit 77
@@ -35,7 +35,7 @@ fail ()
 {
     printf 'FAILED: %s\n' "$*"
     podman ps --all || :
-    for name in broker worker-a worker-b client; do
+    for name in broker worker-a worker-b client gateway; do
         podman logs --tail 20 "$(container "$name")" 2>&1 | sed "s/^/$name: /" || :
     done
     exit 1
@@ -126,17 +126,18 @@ podman load --quiet --input "$archive" >/dev/null
 compose up -d broker
 eventually 'the broker does not answer' inside broker taskctl --timeout 3s ping
 COMPOSE='podman-compose -p taskmq' ./invite.sh >>"$SCRATCH/compose.log" 2>&1
-compose up -d worker-a worker-b client
+compose up -d worker-a worker-b client gateway
 eventually 'the client does not join' inside client taskctl whoami
 
 # Each reaches the broker, and none another one: it has no name for it, and no way out.
-for name in worker-a worker-b client; do
+for name in worker-a worker-b client gateway; do
     inside "$name" getent hosts broker >/dev/null || fail "$name does not find the broker"
-    for other in worker-a worker-b client; do
+    for other in worker-a worker-b client gateway; do
         [ "$name" = "$other" ] || ! inside "$name" getent hosts "$other" >/dev/null ||
             fail "$name finds $other"
     done
-    if inside "$name" grep -q '^eth0[[:space:]]*00000000' /proc/net/route; then
+    # The gateway alone has one, as its port is published.
+    if [ "$name" != gateway ] && inside "$name" grep -q '^eth0[[:space:]]*00000000' /proc/net/route; then
         fail "$name has a way out of its network"
     fi
 done
@@ -156,4 +157,21 @@ podman kill --signal KILL "$(container "$killed")" >/dev/null
 eventually 'the result does not come' result "$id"
 [ "$(result "$id")" = AGAIN ] || fail 'the result is not AGAIN'
 [ "$(field "$id" attempt)" = 2 ] || fail 'it was not a second attempt'
-echo "a broker, two workers and a client served, and $killed was killed at its work"
+# By HTTP: with the first token, and with one that was made for a client.
+url=http://127.0.0.1:7433
+eventually 'the gateway is not ready' curl -sf $url/readyz
+[ "$(curl -s -o /dev/null -w '%{http_code}' $url/v1/tasks)" = 401 ] || fail 'nobody has to show a token'
+# posted TOKEN: the result of a task that is submitted with it.
+posted ()
+{
+    curl -sSf -H "Authorization: Bearer $1" -H 'Content-Type: text/plain' --data "$2" \
+        $url/v1/queues/render/tasks >posted.json || return 1
+    curl -sSf -H "Authorization: Bearer $1" -H 'Prefer: wait=60' \
+        "$url/v1/tasks/$(sed -n 's/.*"task_id":"\([^"]*\)".*/\1/p' posted.json)/result"
+}
+[ "$(posted "$(inside gateway cat .taskmq/gateway.token)" http)" = HTTP ] || fail 'the result is not HTTP'
+token=$(inside gateway taskmq-gateway token add ann --roles client)
+podman kill --signal HUP "$(container gateway)" >/dev/null
+eventually 'the token is not taken' posted "$token" ann
+[ "$(posted "$token" ann)" = ANN ] || fail 'the result is not ANN'
+echo "a broker, two workers, a client and a gateway served, and $killed was killed at its work"
