@@ -11,6 +11,7 @@
 #include "events/items.h"
 #include "events/key.h"
 #include "http/sse.h"
+#include "timestamp.h"
 
 enum {
     ROUND = 256,                  /* items of a flow in a turn; then others */
@@ -175,6 +176,15 @@ static bool hub_add (hub_t *self, const ring_piece_t *piece, bytes_t *text)
     return good;
 }
 
+/* The clocks of two machines may differ: what comes from the future is not late. */
+static void note_item (streams_t *all, const tmq_event_t *event)
+{
+    const uint64_t now_ms = (uint64_t) clock_ms (CLOCK_REALTIME);
+    all->gaps += event->item == TMQ_ITEM_GAP;
+    if (event->item == TMQ_ITEM_EVENT)
+        all->lag_ms = now_ms > event->at ? now_ms - event->at : 0;
+}
+
 /* Items that the flow has, some of them. False: the hub has ended. */
 static bool hub_take (hub_t *self)
 {
@@ -188,7 +198,7 @@ static bool hub_take (hub_t *self)
             return true;
         if (code == TMQ_OK) {
             if (event->item != TMQ_ITEM_LIVE) {
-                self->all->gaps += event->item == TMQ_ITEM_GAP;
+                note_item (self->all, event);
                 item_write (&text, &piece, event, self->ring.generation);
                 code = hub_add (self, &piece, &text) ? TMQ_OK : TMQ_NO_MEMORY;
             }

@@ -41,6 +41,7 @@ typedef struct streams {
     bool waking;
     uint64_t events; /* that were sent, with notices and gaps */
     uint64_t gaps;
+    uint64_t lag_ms; /* of the last event of a hub, from the broker's clock to ours */
 } streams_t;
 
 typedef struct stream_options {

@@ -11,9 +11,22 @@
 #include "http/sse.h"
 #include "timestamp.h"
 
+/* GET and DELETE have no method, nor has an answer to us. */
+static void count_call (const call_t *self)
+{
+    mcp_t *mcp = self->mcp;
+    if (self->method != NULL)
+        mcp_numbers_request (&mcp->numbers, self->era, self->method, self->outcome);
+    if (self->tool != NULL)
+        mcp_numbers_call (&mcp->numbers, mcp->tools, self->tool->name, self->as_task,
+                          self->tool_outcome,
+                          (uint64_t) (clock_us (CLOCK_MONOTONIC) - self->exchange->began_us));
+}
+
 static void clear_call (void *state)
 {
     call_t *self = state;
+    count_call (self);
     link_t *link = self->exchange->link;
     if (self->next != NULL)
         self->next->before = self->before;
@@ -170,6 +183,10 @@ void call_answer (call_t *self, int status, bytes_t *outcome)
     exchange_t *exchange = self->exchange;
     bytes_t message = BYTES_INIT;
     response_t response;
+    if (self->outcome == RPC_LEFT)
+        self->outcome = RPC_ANSWERED;
+    if (self->tool_outcome == TOOL_LEFT)
+        self->tool_outcome = TOOL_REFUSED; /* what has no result of its task tells why */
     begin_message (self, &message);
     bytes_append (&message, outcome->data, outcome->length);
     bytes_append_byte (&message, '}');
@@ -195,6 +212,7 @@ void call_error (call_t *self, int status, int code, const char *message, const 
 {
     bytes_t out = BYTES_INIT;
     json_writer_t writer = {&out, false};
+    self->outcome = RPC_ERROR;
     json_write_key (&writer, "error");
     json_write_object_begin (&writer);
     json_write_key (&writer, "code");
@@ -227,6 +245,7 @@ void call_code (call_t *self, int code, const tmq_error_t *error)
 void call_empty (call_t *self, int status)
 {
     response_t response;
+    self->outcome = RPC_ANSWERED;
     response_init (&response, status);
     answer (self->exchange, &response);
 }

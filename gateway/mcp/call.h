@@ -75,7 +75,9 @@ typedef struct call {
     bool held;            /* somebody is in the middle of something with it … */
     bool dead;            /* … and meanwhile it has ended: nothing of it may be used */
     bytes_t session_text; /* of a session that begins with the answer */
-    struct call *next;    /* of those that are under way */
+    rpc_outcome_t outcome;
+    tool_outcome_t tool_outcome; /* of tools/call */
+    struct call *next;           /* of those that are under way */
     struct call *before;
 } call_t;
 

@@ -210,6 +210,9 @@ static void give_outcome (call_t *call, const tmq_task_t *task)
         tell_progress (call, task->progress_done, task->progress_total, task->progress_message);
     if (!call_let_go (call))
         return;
+    call->tool_outcome = task->status == TMQ_STATUS_COMPLETED ? TOOL_COMPLETED : TOOL_FAILED;
+    if (render_is_error (task))
+        call->outcome = RPC_ERROR;
     render_outcome (&writer, task, call->era, call->related);
     call_answer (call, 200, &out);
 }
@@ -237,6 +240,7 @@ static void give_handle (call_t *call, const tmq_task_t *task)
 {
     bytes_t out = BYTES_INIT;
     json_writer_t writer = call_result (call, &out, "task");
+    call->tool_outcome = TOOL_ACCEPTED;
     if (call->era == ERA_2026) {
         render_task (&writer, task, call->era);
     } else {
@@ -397,6 +401,7 @@ void follow_ask_2026 (call_t *call, const json_t *requests)
         call_error (call, 200, RPC_INTERNAL, "memory is exhausted", NULL);
         bytes_free (&out);
     } else {
+        call->tool_outcome = TOOL_ASKED;
         json_write_key (&writer, "inputRequests");
         json_write_raw (&writer, text, strlen (text));
         json_write_key (&writer, "requestState");

@@ -7,6 +7,7 @@
 #ifndef TASKMQ_GATEWAY_MCP_MCP_H
 #define TASKMQ_GATEWAY_MCP_MCP_H
 
+#include "mcp/numbers.h"
 #include "mcp/session.h"
 #include "mcp/tools.h"
 #include "rest/service.h"
@@ -15,6 +16,7 @@ typedef struct mcp {
     service_t *service;
     tools_t *tools;
     mcp_sessions_t sessions;
+    mcp_numbers_t numbers;
     struct call *calls; /* that are under way */
 } mcp_t;
 

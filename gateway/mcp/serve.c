@@ -122,6 +122,12 @@ static void run (void *context, exchange_t *exchange)
     }
 }
 
+static void measure (void *context, bytes_t *out)
+{
+    const mcp_t *self = context;
+    mcp_numbers_write (&self->numbers, self->tools, out);
+}
+
 mcp_t *mcp_new (service_t *service, tools_t *tools)
 {
     mcp_t *self = calloc (1, sizeof *self);
@@ -131,7 +137,8 @@ mcp_t *mcp_new (service_t *service, tools_t *tools)
     }
     self->service = service;
     self->tools = tools;
-    service->mcp = (service_mcp_t){self, run};
+    mcp_numbers_change (&self->numbers, NULL, tools);
+    service->mcp = (service_mcp_t){self, run, measure};
     return self;
 }
 
@@ -143,11 +150,13 @@ void mcp_free (mcp_t **self_p)
     *self_p = NULL;
     self->service->mcp = (service_mcp_t){0};
     tools_release (self->tools);
+    mcp_numbers_clear (&self->numbers);
     free (self);
 }
 
 void mcp_change (mcp_t *self, tools_t *tools)
 {
+    mcp_numbers_change (&self->numbers, self->tools, tools);
     tools_release (self->tools);
     self->tools = tools;
 }

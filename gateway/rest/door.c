@@ -36,12 +36,17 @@ static void name_request (exchange_t *exchange)
     tmq_id_format (&id, exchange->id);
 }
 
+static void refuse (service_t *self, exchange_t *exchange, const problem_t *problem)
+{
+    self->numbers.refused[problem->kind]++;
+    answer_problem (exchange, problem);
+}
+
 static bool gate_target (service_t *self, exchange_t *exchange)
 {
-    (void) self;
     const char *flaw = http_target_parse (&exchange->target, exchange->request->target);
     if (flaw != NULL)
-        answer_problem (exchange, &(problem_t){.kind = PROBLEM_MALFORMED, .detail = flaw});
+        refuse (self, exchange, &(problem_t){.kind = PROBLEM_MALFORMED, .detail = flaw});
     return flaw == NULL;
 }
 
@@ -59,7 +64,7 @@ static bool gate_origin (service_t *self, exchange_t *exchange)
              (origin != NULL && !origin_is_good (origin, host != NULL ? host : "", &self->origins)))
         problem.detail = "Origin is neither ours nor one of the key 'origin'";
     if (problem.detail != NULL)
-        answer_problem (exchange, &problem);
+        refuse (self, exchange, &problem);
     return problem.detail == NULL;
 }
 
@@ -87,10 +92,10 @@ static bool gate_route (service_t *self, exchange_t *exchange)
     unsigned allowed = 0;
     char methods[64] = "";
     response_t response;
-    (void) self;
     exchange->route = routes_find (exchange, &allowed);
     if (exchange->route != NULL)
         return true;
+    self->numbers.refused[allowed != 0 ? PROBLEM_METHOD : PROBLEM_NOT_FOUND]++;
     response_init (&response, 404);
     for (size_t i = 0; i < HTTP_METHODS_COUNT; i++)
         if ((allowed & 1U << i) != 0)
@@ -133,9 +138,10 @@ static bool gate_token (service_t *self, exchange_t *exchange)
     principal_t *principal = identify (self, exchange);
     /* Who has a good token does not wait for the faults of others at the same address. */
     if (principal == NULL && wait_ms > 0) {
-        answer_problem (exchange, &(problem_t){.kind = PROBLEM_RATE_LIMITED,
-                                               .detail = "too many wrong tokens from this address",
-                                               .retry_after_ms = (uint32_t) wait_ms});
+        refuse (self, exchange,
+                &(problem_t){.kind = PROBLEM_RATE_LIMITED,
+                             .detail = "too many wrong tokens from this address",
+                             .retry_after_ms = (uint32_t) wait_ms});
         return false;
     }
     if (principal == NULL) {
@@ -144,12 +150,12 @@ static bool gate_token (service_t *self, exchange_t *exchange)
             failures_add (&self->failures, exchange->peer,
                           self->settings.numbers[SETTING_FAILURES_MAX],
                           self->settings.numbers[SETTING_FAILURES_PAUSE], now_ms);
-        answer_problem (
-            exchange, &(problem_t){.kind = PROBLEM_NOT_AUTHENTICATED,
-                                   .detail = tries ? "the token is not known, or its time is over"
-                                             : http_request_count (exchange->request, "cookie") > 0
-                                                 ? session_flaw (exchange)
-                                                 : "say 'Authorization: Bearer TOKEN'"});
+        refuse (self, exchange,
+                &(problem_t){.kind = PROBLEM_NOT_AUTHENTICATED,
+                             .detail = tries ? "the token is not known, or its time is over"
+                                       : http_request_count (exchange->request, "cookie") > 0
+                                           ? session_flaw (exchange)
+                                           : "say 'Authorization: Bearer TOKEN'"});
         return false;
     }
     if (tries)
@@ -178,7 +184,7 @@ static bool gate_rate (service_t *self, exchange_t *exchange)
     if (problem.detail == NULL)
         return true;
     self->numbers.rate_limited++;
-    answer_problem (exchange, &problem);
+    refuse (self, exchange, &problem);
     return false;
 }
 
@@ -213,7 +219,7 @@ static bool gate_policy (service_t *self, exchange_t *exchange)
                 (problem_t){.kind = PROBLEM_BUSY, .detail = "there is no way to this namespace"};
     }
     if (problem.detail != NULL)
-        answer_problem (exchange, &problem);
+        refuse (self, exchange, &problem);
     return problem.detail == NULL;
 }
 
@@ -232,11 +238,12 @@ static bool gate_body (service_t *self, exchange_t *exchange)
     const bool has_body = request->chunked || request->content_length > 0;
     const char *type = http_request_field (request, "content-type");
     if (kind == BODY_JSON && has_body && !is_type (type, "application/json")) {
-        answer_problem (exchange, &(problem_t){.kind = PROBLEM_MEDIA_TYPE,
-                                               .detail = "the body is application/json"});
+        refuse (self, exchange,
+                &(problem_t){.kind = PROBLEM_MEDIA_TYPE, .detail = "the body is application/json"});
         return false;
     }
     if (kind == BODY_NONE && has_body) {
+        self->numbers.refused[PROBLEM_INVALID]++;
         answer_invalid (exchange, "", "this takes no body");
         return false;
     }
@@ -329,9 +336,10 @@ static void handle_end (void *context, exchange_t *exchange, int status)
 
 static void handle_refusal (void *context, response_t *response, int status, const char *reason)
 {
-    (void) context;
-    problem_write (response, &(problem_t){.kind = problem_of_status (status), .detail = reason},
-                   NULL);
+    service_t *self = context;
+    const problem_kind_t kind = problem_of_status (status);
+    self->numbers.refused[kind]++;
+    problem_write (response, &(problem_t){.kind = kind, .detail = reason}, NULL);
     response_field (response, "Cache-Control", "no-store");
     response->status = status;
 }

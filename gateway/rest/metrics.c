@@ -118,6 +118,30 @@ static uint64_t resent_of (const link_numbers_t *numbers)
     return numbers->resent;
 }
 
+static void put_refused (bytes_t *out, const service_numbers_t *numbers)
+{
+    put_head (out, "gateway_refused_total", "counter",
+              "requests that were refused before they were served");
+    for (size_t kind = 0; kind < PROBLEM_KINDS; kind++)
+        if (numbers->refused[kind] > 0)
+            put (out, "taskmq_gateway_refused_total{reason=\"%s\"} %" PRIu64 "\n",
+                 problem_name ((problem_kind_t) kind), numbers->refused[kind]);
+}
+
+static void put_streams (bytes_t *out, const streams_t *streams)
+{
+    put_number (out, "gateway_stream_hubs", "gauge", "sources that streams of one filter share",
+                streams->hubs_count);
+    put_number (out, "gateway_stream_events_total", "counter",
+                "events that were sent to streams, with notices and gaps", streams->events);
+    put_number (out, "gateway_stream_gaps_total", "counter",
+                "gaps that the broker told: events that were not kept any more", streams->gaps);
+    put_head (out, "gateway_hub_lag_seconds", "gauge",
+              "how old the last event of a shared source was when it came");
+    put (out, "taskmq_gateway_hub_lag_seconds %" PRIu64 ".%03" PRIu64 "\n", streams->lag_ms / 1000,
+         streams->lag_ms % 1000);
+}
+
 void metrics_write_own (bytes_t *out, const service_t *service)
 {
     const service_numbers_t *numbers = &service->numbers;
@@ -137,6 +161,10 @@ void metrics_write_own (bytes_t *out, const service_t *service)
                 numbers->auth_failures);
     put_number (out, "gateway_rate_limited_total", "counter", "requests beyond a rate of tokens",
                 numbers->rate_limited);
+    put_refused (out, numbers);
+    put_streams (out, &service->streams);
+    if (service->mcp.measure != NULL)
+        service->mcp.measure (service->mcp.context, out);
     if (connections == NULL)
         return;
     put_number (out, "gateway_connections", "gauge", "connections that are open",

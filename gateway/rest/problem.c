@@ -46,6 +46,11 @@ static const struct {
              {TMQ_NO_MEMORY, PROBLEM_NO_MEMORY},
              {TMQ_OUTBOX_FULL, PROBLEM_OUTBOX_FULL}};
 
+const char *problem_name (problem_kind_t kind)
+{
+    return kinds[kind].name;
+}
+
 problem_kind_t problem_of_code (int code)
 {
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)

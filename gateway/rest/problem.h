@@ -53,6 +53,7 @@ typedef enum problem_kind {
 #define X(NAME, name, status, title) PROBLEM_##NAME,
     PROBLEMS_MAP (X)
 #undef X
+        PROBLEM_KINDS
 } problem_kind_t;
 
 /* What is told beside the kind. Texts may be NULL. */
@@ -71,6 +72,8 @@ void problem_write (response_t *out, const problem_t *problem, const char *id);
 problem_kind_t problem_of_code (int code);
 /* The kind that says no more than a status. */
 problem_kind_t problem_of_status (int status);
+/* The last part of the type's name. */
+const char *problem_name (problem_kind_t kind);
 /* The page of a type; false: there is none. */
 bool problem_page (response_t *out, const char *name);
 

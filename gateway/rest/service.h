@@ -16,6 +16,7 @@
 #include "http/exchange.h"
 #include "link/link.h"
 #include "net/connection.h"
+#include "rest/problem.h"
 
 enum {
     SERVICE_LINKS_MAX = 64,
@@ -31,6 +32,7 @@ typedef struct service_numbers {
     uint64_t times_us;
     uint64_t auth_failures;
     uint64_t rate_limited;
+    uint64_t refused[PROBLEM_KINDS]; /* before they were served, by why */
 } service_numbers_t;
 
 /* What the broker told last of its numbers. */
@@ -43,6 +45,7 @@ typedef struct scraped {
 typedef struct service_mcp {
     void *context;
     void (*run) (void *context, exchange_t *exchange);
+    void (*measure) (void *context, bytes_t *out); /* its numbers, for /metrics */
 } service_mcp_t;
 
 typedef struct service {

@@ -81,16 +81,13 @@ static void put_depth (bytes_t *out, const char *ns, const char *queue, const ch
     put (out, "} %" PRIu64 "\n", value);
 }
 
-static void put_depths (bytes_t *out, const exposition_space_t *space)
+static void put_depths (bytes_t *out, const char *ns, const tmq_queue_depth_t *queue)
 {
-    for (size_t i = 0; i < space->stats->queues_count; i++) {
-        const tmq_queue_depth_t *queue = &space->stats->queues[i];
-        put_depth (out, space->ns, queue->queue, "ready", queue->ready);
-        put_depth (out, space->ns, queue->queue, "scheduled", queue->scheduled);
-        put_depth (out, space->ns, queue->queue, "blocked", queue->blocked);
-        put_depth (out, space->ns, queue->queue, "working", queue->working);
-        put_depth (out, space->ns, queue->queue, "input_required", queue->input_required);
-    }
+    put_depth (out, ns, queue->queue, "ready", queue->ready);
+    put_depth (out, ns, queue->queue, "scheduled", queue->scheduled);
+    put_depth (out, ns, queue->queue, "blocked", queue->blocked);
+    put_depth (out, ns, queue->queue, "working", queue->working);
+    put_depth (out, ns, queue->queue, "input_required", queue->input_required);
 }
 
 /* What is told of each queue beside its depths. */
@@ -111,18 +108,59 @@ static const struct {
               {"queue_oldest_ready_seconds", "gauge",
                "how long its oldest ready task has waited for a worker",
                offsetof (tmq_queue_depth_t, oldest_ready_ms), 1000}};
+enum { TOTALS = sizeof totals / sizeof *totals };
 
-static void put_total (bytes_t *out, size_t row, const exposition_space_t *space)
+static void put_total (bytes_t *out, size_t row, const char *ns, const tmq_queue_depth_t *queue)
 {
-    for (size_t i = 0; i < space->stats->queues_count; i++) {
-        const tmq_queue_depth_t *queue = &space->stats->queues[i];
-        uint64_t value;
-        memcpy (&value, (const char *) queue + totals[row].offset, sizeof value);
-        put (out, "taskmq_%s{", totals[row].name);
-        put_label (out, "", "namespace", space->ns);
-        put_label (out, ",", "queue", queue->queue);
-        put (out, "} %" PRIu64 "\n", value / totals[row].unit);
+    uint64_t value;
+    memcpy (&value, (const char *) queue + totals[row].offset, sizeof value);
+    put (out, "taskmq_%s{", totals[row].name);
+    put_label (out, "", "namespace", ns);
+    put_label (out, ",", "queue", queue->queue);
+    put (out, "} %" PRIu64 "\n", value / totals[row].unit);
+}
+
+static const char OTHERS[] = "_other";
+
+static void add_queue (tmq_queue_depth_t *sum, const tmq_queue_depth_t *queue)
+{
+    sum->ready += queue->ready;
+    sum->scheduled += queue->scheduled;
+    sum->blocked += queue->blocked;
+    sum->working += queue->working;
+    sum->input_required += queue->input_required;
+    sum->submitted += queue->submitted;
+    sum->completed += queue->completed;
+    sum->failed += queue->failed;
+    sum->attempts_failed += queue->attempts_failed;
+    if (queue->oldest_ready_ms > sum->oldest_ready_ms)
+        sum->oldest_ready_ms = queue->oldest_ready_ms;
+}
+
+/* row: of totals, or TOTALS for the depths. A queue that is called as the others are is one of
+ * them, so that no line comes twice. */
+static void put_queues (bytes_t *out, size_t row, const exposition_space_t *space)
+{
+    const tmq_stats_t *stats = space->stats;
+    const bool many = stats->queues_count > EXPOSITION_QUEUES_MAX;
+    tmq_queue_depth_t others = {.queue = OTHERS};
+    size_t shown = 0;
+    for (size_t i = 0; i < stats->queues_count; i++) {
+        const tmq_queue_depth_t *queue = &stats->queues[i];
+        if (many && (shown == EXPOSITION_QUEUES_MAX || strcmp (queue->queue, OTHERS) == 0)) {
+            add_queue (&others, queue);
+            continue;
+        }
+        shown++;
+        if (row == TOTALS)
+            put_depths (out, space->ns, queue);
+        else
+            put_total (out, row, space->ns, queue);
     }
+    if (many && row == TOTALS)
+        put_depths (out, space->ns, &others);
+    else if (many)
+        put_total (out, row, space->ns, &others);
 }
 
 void exposition_broker (bytes_t *out, const tmq_stats_t *stats, const char *broker)
@@ -143,10 +181,10 @@ void exposition_queues (bytes_t *out, const exposition_space_t *spaces, size_t c
         return;
     put_head (out, "queue_tasks", "", "gauge", "tasks of a queue that have not ended, by state");
     for (size_t i = 0; i < count; i++)
-        put_depths (out, &spaces[i]);
-    for (size_t row = 0; row < sizeof totals / sizeof *totals; row++) {
+        put_queues (out, TOTALS, &spaces[i]);
+    for (size_t row = 0; row < TOTALS; row++) {
         put_head (out, totals[row].name, "", totals[row].type, totals[row].help);
         for (size_t i = 0; i < count; i++)
-            put_total (out, row, &spaces[i]);
+            put_queues (out, row, &spaces[i]);
     }
 }

@@ -462,8 +462,19 @@ def try_metrics(gateway):
     for line in ('taskmq_queue_tasks{namespace="default",queue="q",state="ready"} 7',
                  'taskmq_broker_up{namespace="default"} 1',
                  'taskmq_gateway_http_requests_total{route="/v1/tasks/{id}",method="DELETE",'
-                 'status="204"} 1'):
+                 'status="204"} 1',
+                 'taskmq_gateway_stream_gaps_total 0', 'taskmq_gateway_hub_lag_seconds 0.000'):
         assert line + "\n" in text, (line, text)
+    def refused(reason):
+        text = gateway.get("/metrics").body.decode()
+        found = re.search(rf'^taskmq_gateway_refused_total{{reason="{reason}"}} (\d+)$', text, re.M)
+        return int(found.group(1)) if found else 0
+    before = [refused(reason) for reason in ("foreign-origin", "not-authenticated", "malformed")]
+    gateway.get("/v1/tasks", Host="page.example")
+    gateway.get("/v1/tasks", token="tmq_guess")
+    gateway.talk(b"GET /healthz HTTP/1.1\r\n\r\n")
+    check("refused", [refused(reason) for reason in ("foreign-origin", "not-authenticated", "malformed")],
+          [count + 1 for count in before])
     path = os.path.join(gateway.broker.home, "metrics")
     times = [line for line in text.splitlines(True) if "duration_seconds" in line]
     check("all times", times[-3].split()[1], times[-1].split()[1])

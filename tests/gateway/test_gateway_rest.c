@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "auth/policy.h"
+#include "exposition.h"
 #include "fake_link.h"
 #include "rest/door.h"
 #include "rest/routes.h"
@@ -337,6 +338,40 @@ static void test_the_way_in (void **state)
     assert_non_null (strstr (stage.fields, "WWW-Authenticate: Bearer"));
 }
 
+/* More queues than a scrape can have lines for: the others are one, and none is told twice. */
+static void test_many_queues (void **state)
+{
+    enum { EXTRA = 5, QUEUES = EXPOSITION_QUEUES_MAX + EXTRA };
+    static tmq_queue_depth_t queues[QUEUES];
+    static char names[QUEUES][16];
+    tmq_stats_t stats = {.queues = queues, .queues_count = QUEUES};
+    const exposition_space_t space = {"default", &stats};
+    bytes_t text = BYTES_INIT;
+    (void) state;
+    for (size_t i = 0; i < QUEUES; i++) {
+        snprintf (names[i], sizeof names[i], "q%04zu", i);
+        queues[i] = (tmq_queue_depth_t){
+            .queue = names[i], .ready = 1, .completed = 2, .oldest_ready_ms = i * 1000};
+    }
+    queues[3].queue = "_other"; /* somebody's name */
+    exposition_queues (&text, &space, 1);
+    const char *told = bytes_text (&text);
+    assert_non_null (strstr (told, "queue=\"q1000\",state=\"ready\"} 1\n"));
+    assert_null (strstr (told, "queue=\"q1001\""));
+    const char *others = strstr (told, "queue=\"_other\",state=\"ready\"} 5\n");
+    assert_non_null (others);
+    assert_null (strstr (others + 1, "queue=\"_other\",state=\"ready\""));
+    assert_non_null (
+        strstr (told, "queue_completed_total{namespace=\"default\",queue=\"_other\"} 10\n"));
+    assert_non_null (
+        strstr (told, "queue_oldest_ready_seconds{namespace=\"default\",queue=\"_other\"} 1004\n"));
+    bytes_clear (&text);
+    stats.queues_count = EXPOSITION_QUEUES_MAX;
+    exposition_queues (&text, &space, 1);
+    assert_non_null (strstr (bytes_text (&text), "queue=\"_other\",state=\"ready\"} 1\n"));
+    bytes_free (&text);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
@@ -344,7 +379,7 @@ int main (void)
         TEST (test_a_submit_goes_through),   TEST (test_every_code_has_a_status),
         TEST (test_who_leaves_is_forgotten), TEST (test_roles),
         TEST (test_foreign_is_as_absent),    TEST (test_the_way_in),
-        TEST (test_what_was_done_was_done),
+        TEST (test_what_was_done_was_done),  TEST (test_many_queues),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

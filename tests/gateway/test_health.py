@@ -39,13 +39,14 @@ def try_formats(gateway):
     assert text.endswith("# EOF\n") and text.count("# EOF") == 1, text[-200:]
     types, names = families(text)
     for name, kind in types.items():
-        assert kind in ("counter", "gauge", "histogram", "unknown"), (name, kind)
-        ends = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(kind, [""])
+        assert kind in ("counter", "gauge", "histogram", "summary", "unknown"), (name, kind)
+        ends = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"],
+                "summary": ["_sum", "_count"]}.get(kind, [""])
         assert not name.endswith("_total"), name
         for end in ends:
             # A counter with labels has no sample before it was counted.
             if name + end not in names:
-                assert f"{name}{end}" not in plain or kind == "counter", name
+                assert f"{name}{end}" not in plain or kind in ("counter", "summary"), name
         names -= {name + end for end in ends}
     check("samples without a type", sorted(names), [])
     same = [line for line in plain.splitlines() if line.startswith("taskmq_queue")]
@@ -121,7 +122,8 @@ def try_supervisor(broker):
 
 def main():
     with Broker() as broker:
-        with Gateway(broker) as gateway:
+        tools = os.path.join(os.environ["TASKMQ_SOURCE"], "tests", "gateway", "tools.json")
+        with Gateway(broker, "--tools", tools) as gateway:
             submit(gateway, {"queue": "q"})
             eventually("the queue is told", lambda: b'queue="q"' in gateway.get("/metrics").body)
             try_alerts(try_formats(gateway))

@@ -451,8 +451,39 @@ def test_legacy_tasks(gateway):
     check("a bad cursor", client.refused("tasks/list", {"cursor": "x"}), (200, -32602))
 
 
+def test_numbers(gateway):
+    """Behind all the others: what was asked is counted, and what clients make up is no label."""
+    def count(family, **labels):
+        wanted = ",".join(f'{name}="{value}"' for name, value in labels.items())
+        line = f"taskmq_gateway_{family}{{{wanted}}} "
+        found = [one for one in gateway.get("/metrics").body.decode().splitlines() if one.startswith(line)]
+        return float(found[0][len(line):]) if found else 0
+    modern = Client(gateway)
+    tasks = Client(gateway, capabilities={"extensions": {META + "tasks": {}}})
+    asks = [("mcp_requests_total", {"generation": "2026", "method": "tools/call", "outcome": "answered"}),
+            ("mcp_requests_total", {"generation": "2026", "method": "tools/call", "outcome": "error"}),
+            ("mcp_requests_total", {"generation": "2026", "method": "_other", "outcome": "error"}),
+            ("tool_calls_total", {"tool": "greet", "mode": "call", "outcome": "completed"}),
+            ("tool_calls_total", {"tool": "greet", "mode": "call", "outcome": "refused"}),
+            ("tool_calls_total", {"tool": "failing_job", "mode": "task", "outcome": "accepted"}),
+            ("tool_call_duration_seconds_count", {"tool": "greet"})]
+    before = [count(family, **labels) for family, labels in asks]
+    taken = count("tool_call_duration_seconds_sum", tool="greet")
+    modern.call("greet", {"name": "Ann"})
+    modern.call("greet", {"name": 7})
+    modern.post("tools/call", {"name": "made-up-tool"})
+    modern.post("made-up", {})
+    tasks.call("failing_job")
+    grown = [count(family, **labels) - was for (family, labels), was in zip(asks, before)]
+    # Arguments that the schema refuses are an answer; a tool that is not known is an error.
+    check("counted", grown, [3, 1, 1, 1, 1, 1, 2])
+    assert count("tool_call_duration_seconds_sum", tool="greet") > taken
+    assert b"made-up" not in gateway.get("/metrics").body
+
+
 PARTS = {
-    "plain": (test_modern, test_modern_refusals, test_envelopes, test_legacy, test_sessions),
+    "plain": (test_modern, test_modern_refusals, test_envelopes, test_legacy, test_sessions,
+              test_numbers),
     "tasks": (test_modern_tasks, test_modern_questions_of_tasks, test_modern_questions_of_calls,
               test_legacy_tasks),
     "streams": (test_streams, test_legacy_questions, test_resumption, test_clients_that_leave),
