@@ -502,7 +502,9 @@ static void tell (const exporting_t *self)
 {
     const char *where = self->directory ? self->directory : self->file.path;
     if (self->redacted)
-        note (self->app, "%" PRIu64 " redacted: what looks secret in them was replaced",
+        note (self->app,
+              "%" PRIu64 " redacted: what looks secret in them was replaced (--redact none exports "
+              "them whole)",
               self->redacted);
     if (redactor_hidden (self->redactor))
         note (self->app,

@@ -503,6 +503,9 @@ static int judged (const importing_t *self)
                  "are redacted: what looked secret in them was replaced when they were exported");
     if (self->broken && !args_has (&app->args, OPT_KEEP_GOING)) {
         note (app, "nothing was imported; --keep-going imports the other lines");
+        if (self->redacted)
+            note (app, "those that are redacted: export --redact none moves them whole%s",
+                  self->redacted_live ? "; --redacted imports them as they are" : "");
         return EXIT_USAGE;
     }
     if (self->redacted_live && !args_has (&app->args, OPT_REDACTED))

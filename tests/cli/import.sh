@@ -156,6 +156,9 @@ run 2 taskctl import redacted.jsonl
 err_has '^2 are redacted'
 err_has '^taskctl: 1 of them have not ended: workers would get what stands in place of secrets; nothing'
 err_has '^hint: export --redact none moves tasks to another broker; --redacted'
+(cat redacted.jsonl; echo '{') >worse.jsonl
+run 2 taskctl import worse.jsonl
+err_has '^those that are redacted: export --redact none moves them whole; --redacted imports them as they are$'
 run 0 taskctl count
 out 0
 run 0 taskctl import redacted.jsonl --redacted
