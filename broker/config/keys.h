@@ -142,7 +142,7 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
     X (PAYLOAD_CACHE, "limits/payload_cache", SIZE, NOW, 64 * CONFIG_M, 0, 64 * CONFIG_G, NULL,    \
        "payloads of queued tasks kept in memory")                                                  \
     X (BLOB_BYTES, "limits/blob_bytes", SIZE, NOW, 16 * CONFIG_M, CONFIG_M, CONFIG_G, NULL,        \
-       "a payload or result that does not fit a frame; a larger one is TOO_LARGE")                 \
+       "a payload, result or artifact that does not fit a frame; a larger one is TOO_LARGE")       \
     X (BLOBS_DISK, "limits/blobs_disk", SIZE, NOW, 16 * CONFIG_G, CONFIG_M, 1024 * CONFIG_G, NULL, \
        "all of them, uploads under way included; beyond it uploads are answered LIMIT")            \
     X (TTL, "tasks/ttl", DURATION, NOW, TMQ_TTL_MS_DEFAULT, CONFIG_S, TMQ_TTL_MS_MAX, NULL,        \
