@@ -59,7 +59,8 @@ static const char *type_of (const char *name)
 
 /* What is there. */
 
-/* A line about one that is not attached; after TOLD_MAX lines they are only counted. */
+/* A line about one that is not attached; after TOLD_MAX lines they are only counted. It is in the
+ * task's log, too: who reads the task does not see our stderr. */
 __attribute__ ((format (printf, 4, 5))) static void tell (attach_t *self, const attach_of_t *of,
                                                           const char *name, const char *format, ...)
 {
@@ -77,6 +78,12 @@ __attribute__ ((format (printf, 4, 5))) static void tell (attach_t *self, const 
     char *safe = safe_text (of->app, name);
     tmq_id_format (&of->assignment->task_id, id);
     note (of->app, "taskctl: %s: %s is not attached: %s", id, safe, why);
+    char *line = NULL;
+    const int length = asprintf (&line, "taskctl: %s is not attached: %s\n", safe, why);
+    if (length > 0)
+        tmq_worker_log (of->worker, of->assignment, TMQ_LOG_ERR, line, (size_t) length, NULL);
+    if (length >= 0)
+        free (line);
     free (safe);
 }
 

@@ -38,6 +38,9 @@ err_has "$id: link is not attached: it is no regular file$"
 err_has "$id: pipe is not attached: it is no regular file$"
 err_has "$id: new.x0aline is not attached: must not have control characters$"
 left || fail 'a directory stays'
+run 0 taskctl logs "$id"
+cat out err >both
+grep -q '^taskctl: inner is not attached: it is a directory' both || fail 'the log does not tell it'
 run 0 taskctl result "$id"
 out 'the result'
 run 0 taskctl -o id artifact list "$id"
