@@ -175,7 +175,8 @@ static const command_t commands[] = {
              "is all of the namespace. jsonl and json have the payload, the result, the\n"
              "attempts, turns, files and events. csv has what a list shows. task is a text for\n"
              "people. --file replaces nothing but an earlier export; the condition that has\n"
-             "this name in list is --with-file here.\n"
+             "this name in list is --with-file here. --bodies writes what is larger than a\n"
+             "line takes (256 KiB) into files named by their hashes.\n"
              "Files in --dir are named after the time and the end of the id, as\n"
              "2026-11-21T21-05-00.123-b15e0a.task.",
      .examples = "taskctl export --queue thumbs --since yesterday >thumbs.jsonl\n"
@@ -587,12 +588,13 @@ static const command_t commands[] = {
      .run = run_cleanup},
     {.name = "import",
      .group = "look at the broker",
-     .operands = "FILE [--keep-going | --dry-run]",
+     .operands = "FILE [--bodies DIR] [--keep-going | --dry-run]",
      .summary = "bring back what export wrote",
      .text = "FILE has the lines of 'taskctl export' as jsonl (- is stdin). The same ids,\n"
              "times, outcomes, attempts, turns and open questions; the owner is you. A task\n"
              "that is here already is passed over, so an import that was cut off is repeated.\n"
              "One that was being worked on waits in its queue. What stays behind is counted.\n"
+             "Bodies of more than 256 KiB come from the files that export --bodies wrote.\n"
              "Broken lines are named, and nothing is imported then without --keep-going.\n"
              "Needs the right to submit.",
      .examples = "taskctl export --file tasks.jsonl\n"

@@ -323,6 +323,8 @@ static const option_spec_t export_options[] = {
      "jsonl (default), json, csv, or task, which people read"},
     {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "into that file, whole or not at all"},
     {OPT_DIR, "dir", 0, KIND_TEXT, 0, 0, "DIR", "a file for each task in that directory"},
+    {OPT_BODIES, "bodies", 0, KIND_TEXT, 0, 0, "DIR",
+     "also what is larger than a line takes, in files of that directory"},
     {OPT_REDACT, "redact", 0, KIND_TEXT, 0, 0, "WHAT",
      "replace common secrets, or NAME=PATTERN; none: nothing, not even by the broker's list"},
     FILTER_OPTIONS,
@@ -556,6 +558,7 @@ static const option_spec_t audit_options[] = {
 static const option_spec_t import_options[] = {
     {OPT_KEEP_GOING, "keep-going", 0, KIND_FLAG, 0, 0, NULL,
      "import the other lines where some are broken"},
+    {OPT_BODIES, "bodies", 0, KIND_TEXT, 0, 0, "DIR", "the directory that export --bodies wrote"},
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "check the file, import nothing"},
     {OPT_REDACTED, "redacted", 0, KIND_FLAG, 0, 0, NULL,
      "also tasks that have not ended and whose secrets were replaced"},

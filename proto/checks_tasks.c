@@ -92,8 +92,8 @@ static bool has_marks (const Taskmq__Extra *extra)
     return extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->answered_by.len > 0 ||
            extra->checkpoint_bytes > 0 || extra->depth > 0 || extra->adopted_by.len > 0 ||
            extra->turns > 0 || extra->turn_bytes > 0 || extra->turns_attempt > 0 ||
-           extra->turns_before > 0 || extra->n_superseded > 0 || extra->result_blob != NULL ||
-           extra->artifacts_count > 0 || extra->artifact_bytes > 0 || extra->n_artifacts > 0;
+           extra->turns_before > 0 || extra->n_superseded > 0 || extra->artifacts_count > 0 ||
+           extra->artifact_bytes > 0 || extra->n_artifacts > 0;
 }
 
 /* What anybody may say of a task's extra. room: bytes that must be left. */
@@ -115,7 +115,8 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
 {
     if (extra == NULL)
         return true;
-    if (has_marks (extra) || extra->has_parts || extra->adopted_from > 0)
+    if (has_marks (extra) || extra->has_parts || extra->adopted_from > 0 ||
+        extra->result_blob != NULL)
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
     return check_extra_said (check, extra, 0) &&
            check_not_given (check, "cancel_message", extra->cancel_message);
@@ -213,11 +214,10 @@ static bool check_imported_extra (check_t *check, const Taskmq__Extra *extra)
         return true;
     if (has_marks (extra))
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
-    if (extra->payload_blob != NULL)
-        return check_refuse (check, TMQ_INVALID,
-                             "payload_blob: a payload of more than %d bytes is not imported",
-                             TMQ_FRAME_BYTES_MAX);
     return check_extra_said (check, extra, TURNS_BYTES) &&
+           (extra->payload_blob == NULL ||
+            check_blob (check, "payload_blob", extra->payload_blob)) &&
+           (extra->result_blob == NULL || check_blob (check, "result_blob", extra->result_blob)) &&
            check_text (check, "cancel_message", extra->cancel_message, TMQ_MESSAGE_BYTES_MAX);
 }
 

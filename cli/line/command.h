@@ -60,6 +60,7 @@ typedef enum option_id {
     OPT_ALL,
     OPT_BACKOFF,
     OPT_BATCH,
+    OPT_BODIES,
     OPT_BURST,
     OPT_COLUMNS,
     OPT_CONTENT_TYPE,

@@ -29,6 +29,7 @@
 #include "screen/page.h"
 #include "screen/status.h"
 #include "units.h"
+#include "verbs/bodies.h"
 #include "verbs/filter.h"
 #include "verbs/form.h"
 #include "verbs/record.h"
@@ -39,6 +40,7 @@ typedef struct exporting {
     app_t *app;
     form_t form;
     const char *directory; /* NULL: all in one file */
+    const char *bodies;    /* the directory of what no line takes; or NULL */
     char *part;            /* the name of a file in it until it is whole */
     const char *fields;
     outfile_t file;
@@ -50,6 +52,7 @@ typedef struct exporting {
     uint64_t total;       /* that are wanted; 0: not counted */
     uint64_t gone;        /* removed while we were at it */
     uint64_t redacted;
+    uint64_t bodies_missing; /* of tasks that were written */
     status_line_t status;
 } exporting_t;
 
@@ -200,7 +203,75 @@ static int make_directory (const app_t *app, const char *path)
                        strerror (errno));
 }
 
+/* Bodies. */
+
+typedef struct wanted {
+    const app_t *app;
+    const tmq_id_t *id;
+    bool is_result;
+    int code; /* what the library said */
+} wanted_t;
+
+static int fetch_body (void *context, int fd, bool in_place, uint64_t *fetched, tmq_error_t *error)
+{
+    wanted_t *wanted = context;
+    const app_t *app = wanted->app;
+    (void) in_place; /* only a device is written otherwise */
+    wanted->code =
+        wanted->is_result
+            ? tmq_result_fetch (app->client, wanted->id, fd, fetched, app->timeout_ms, error)
+            : tmq_payload_fetch (app->client, wanted->id, fd, fetched, app->timeout_ms, error);
+    return wanted->code;
+}
+
+static bool is_gone (int code)
+{
+    return code == TMQ_NOT_FOUND || code == TMQ_EXPIRED || code == TMQ_PURGED;
+}
+
+/* What the broker has no more is told, and leaves the rest of its task as it is. */
+static int export_body (exporting_t *self, const tmq_id_t *id, const tmq_blob_t *blob,
+                        bool is_result)
+{
+    char text[37];
+    wanted_t wanted = {self->app, id, is_result, TMQ_OK};
+    const fetched_t body = {.what = text,
+                            .hash = blob->hash,
+                            .bytes = blob->bytes,
+                            .fetch = fetch_body,
+                            .context = &wanted};
+    if (blob->bytes == 0)
+        return EXIT_OK;
+    tmq_id_format (id, text);
+    const int code = body_fetch (self->app, self->bodies, &body);
+    if (wanted.code != TMQ_NO_BLOB && !is_gone (wanted.code))
+        return code;
+    self->bodies_missing++;
+    return EXIT_OK;
+}
+
+static int export_bodies (exporting_t *self, const record_t *record)
+{
+    const tmq_id_t *id = &record->task->id;
+    const int code = export_body (self, id, &record->payload->payload_blob, false);
+    return code ? code : export_body (self, id, &record->task->result_blob, true);
+}
+
 /* Tasks. */
+
+static int put_task (exporting_t *self, const record_t *record)
+{
+    json_writer_t writer = {&self->bytes, false};
+    const int code = self->bodies ? export_bodies (self, record) : EXIT_OK;
+    if (code)
+        return code;
+    bytes_clear (&self->bytes);
+    record_write (&writer, self->app, record);
+    if (self->directory)
+        return put_file (self, record->task);
+    put (self);
+    return EXIT_OK;
+}
 
 static int export_task (exporting_t *self, const tmq_id_t *id, bool listed)
 {
@@ -211,18 +282,10 @@ static int export_task (exporting_t *self, const tmq_id_t *id, bool listed)
     char text[37];
     int code = EXIT_OK;
     error.code = record_load (&record, self->app, id, WHOLE | exact, &error);
-    if (error.code == TMQ_OK) {
-        json_writer_t writer = {&self->bytes, false};
-        bytes_clear (&self->bytes);
-        record_write (&writer, self->app, &record);
-        if (self->directory)
-            code = put_file (self, record.task);
-        else
-            put (self);
-    }
+    if (error.code == TMQ_OK)
+        code = put_task (self, &record);
     record_clear (&record);
-    if (listed &&
-        (error.code == TMQ_NOT_FOUND || error.code == TMQ_EXPIRED || error.code == TMQ_PURGED)) {
+    if (listed && is_gone (error.code)) {
         self->gone++;
         return EXIT_OK;
     }
@@ -397,6 +460,8 @@ static int read_form (exporting_t *self)
     if (self->directory && self->form != FORM_TASK && self->form != FORM_JSON)
         return usage_error (app, "--file FILE writes all tasks into one",
                             "--dir goes with --format task or json");
+    if (self->bodies && self->form != FORM_JSONL && self->form != FORM_JSON)
+        return usage_error (app, NULL, "--bodies goes with --format jsonl or json");
     if (self->fields && self->form == FORM_TASK)
         return usage_error (app, NULL, "--fields goes with --format jsonl, json or csv");
     if (self->directory && self->fields && !begins_with_id (self->fields))
@@ -459,6 +524,16 @@ static int take_patterns (exporting_t *self)
     return EXIT_OK;
 }
 
+/* In a body nothing is replaced: nobody shall believe so. */
+static int check_bodies (const exporting_t *self)
+{
+    if (!self->bodies || !self->redactor)
+        return EXIT_OK;
+    return usage_error (self->app, "--redact none exports all as it is",
+                        "--bodies writes bodies as they are, and what looks secret is to be "
+                        "replaced (--redact, or the broker's export/redact)");
+}
+
 /* Beside those of the command line. */
 static int take_patterns_of_broker (exporting_t *self)
 {
@@ -491,6 +566,8 @@ static int check (exporting_t *self)
         code = check_target (self, target_of (app));
     if (!code)
         code = take_patterns (self);
+    if (!code && self->bodies)
+        code = make_directory (app, self->bodies);
     if (code || !self->directory)
         return code;
     if (asprintf (&self->part, "%s/.export-%ld.part", self->directory, (long) getpid ()) < 0)
@@ -513,6 +590,11 @@ static void tell (const exporting_t *self)
               redactor_hidden (self->redactor));
     if (self->gone)
         note (self->app, "%" PRIu64 " removed meanwhile", self->gone);
+    if (self->bodies_missing)
+        note (self->app,
+              "%" PRIu64 " of their bodies are missing: an import takes these tasks when the files "
+              "are there",
+              self->bodies_missing);
     if (where)
         note (self->app, "%" PRIu64 " task%s in %s", self->written, self->written == 1 ? "" : "s",
               where);
@@ -540,7 +622,7 @@ static int export_all (exporting_t *self)
     code = code ? code : closed;
     if (good && !closed)
         tell (self);
-    return code;
+    return !code && self->bodies_missing ? EXIT_SOME : code;
 }
 
 int run_export (app_t *app)
@@ -548,6 +630,7 @@ int run_export (app_t *app)
     const args_t *args = &app->args;
     exporting_t self = {.app = app,
                         .directory = args_text (args, OPT_DIR),
+                        .bodies = args_text (args, OPT_BODIES),
                         .fields = args_text (args, OPT_FIELDS),
                         .file = {.stream = stdout},
                         .bytes = BYTES_INIT,
@@ -555,7 +638,7 @@ int run_export (app_t *app)
     int code = check (&self);
     if (!code && (!args->operands_count || app_operands_are_ids (app, &code)) &&
         !(code = app_connect (app)) && !(code = app_resolve_options (app)) &&
-        !(code = take_patterns_of_broker (&self)))
+        !(code = take_patterns_of_broker (&self)) && !(code = check_bodies (&self)))
         code = export_all (&self);
     bytes_free (&self.bytes);
     bytes_free (&self.plain);

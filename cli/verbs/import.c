@@ -26,6 +26,7 @@
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/status.h"
+#include "verbs/bodies.h"
 #include "verbs/form.h"
 #include "verbs/import_line.h"
 #include "verbs/record.h"
@@ -35,6 +36,7 @@ enum {
     LINE_BYTES_MAX = 32 * 1024 * 1024, /* 4 MiB of a task, where each byte is escaped */
     SLICE_TASKS = 128,                 /* of one call */
     SLICE_BYTES = 4 * 1024 * 1024,     /* … of lines: below the library's outbox */
+    SLICE_BODIES = 32,                 /* … that are uploaded before it: a broker remembers 64 */
     RETRY_MS_MIN = 50,                 /* what the broker has no room for comes again */
     RETRY_MS_MAX = 2000,
     SHOWN_MAX = 10, /* lines that are told one by one before there is more: broken ones, and those
@@ -59,7 +61,8 @@ typedef struct reason {
 
 typedef struct importing {
     app_t *app;
-    const char *name; /* of the file, for people */
+    const char *name;   /* of the file, for people */
+    const char *bodies; /* the directory of what no line takes; or NULL */
     FILE *file;
     place_t *places;
     size_t count;
@@ -140,11 +143,28 @@ static void add_place (importing_t *self, const import_line_t *line, int64_t off
     self->redacted_live += line->redacted && !tmq_status_terminal (line->status);
 }
 
+static bool has_bodies (const importing_t *self, import_line_t *line)
+{
+    char flaw[BODY_FLAW_SIZE] = "export and import with --bodies DIR bring it along";
+    for (size_t i = 0; i < line->bodies_count; i++) {
+        const import_body_t *body = &line->bodies[i];
+        const int fd = self->bodies ? body_open (self->bodies, &body->blob, flaw) : -1;
+        if (fd < 0) {
+            snprintf (line->why, sizeof line->why, "%s of %" PRIu64 " bytes: %s", body->what,
+                      body->blob.bytes, flaw);
+            return false;
+        }
+        close (fd);
+    }
+    return true;
+}
+
 /* Broken ones are named, up to a few. */
 static void judge (importing_t *self, const bytes_t *text, int64_t offset, size_t number)
 {
     import_line_t line;
-    if (import_line_read (&line, (const char *) text->data, text->length))
+    if (import_line_read (&line, (const char *) text->data, text->length) &&
+        has_bodies (self, &line))
         add_place (self, &line, offset, text->length, number);
     else if (++self->broken <= SHOWN_MAX)
         usage_error (self->app, NULL, "line %zu: %s", number, line.why);
@@ -340,48 +360,79 @@ static void take_answer (importing_t *self, const slice_t *slice, size_t i)
 static int fill_slice (importing_t *self, slice_t *slice, size_t *next)
 {
     size_t bytes = 0;
+    size_t bodies = 0;
     int code = 0;
     slice->count = 0;
-    while (!code && *next < self->count && slice->count < SLICE_TASKS && bytes < SLICE_BYTES) {
+    while (!code && *next < self->count && slice->count < SLICE_TASKS && bytes < SLICE_BYTES &&
+           bodies < SLICE_BODIES) {
         const place_t *place = &self->places[(*next)++];
         import_line_t *line = &slice->lines[slice->count];
         slice->places[slice->count++] = place;
         code = read_again (self, line, place);
         slice->tasks[slice->count - 1] = line->task;
         bytes += place->length;
+        bodies += line->bodies_count;
     }
     return code;
 }
 
-/* Which ones the broker has no room for now. What they depend on may be among them. */
-static size_t collect_again (tmq_import_t *again, size_t *places, const slice_t *slice)
+/* Which ones the broker has no room for now, or whose uploads it forgot at a start. What they
+ * depend on may be among them. */
+static size_t collect_again (size_t *places, const slice_t *slice)
 {
     size_t count = 0;
     bool any = false;
     for (size_t i = 0; i < slice->count; i++) {
         const int code = slice->receipts[i].code;
-        const bool full = code == TMQ_LIMIT || code == TMQ_OVERLOADED;
+        const bool full = code == TMQ_LIMIT || code == TMQ_OVERLOADED || code == TMQ_NO_BLOB;
         any |= full;
-        if (full || (any && code == TMQ_NOT_FOUND && slice->tasks[i].after_count > 0)) {
-            again[count] = slice->tasks[i];
+        if (full || (any && code == TMQ_NOT_FOUND && slice->tasks[i].after_count > 0))
             places[count++] = i;
-        }
     }
     return count;
 }
 
-/* True: something came in. */
-static bool try_again (importing_t *self, slice_t *slice, tmq_import_t *again, size_t *places)
+/* Its large bodies come before a task. False: one cannot, which the receipt says. */
+static bool put_bodies (const importing_t *self, slice_t *slice, size_t i)
 {
+    const import_line_t *line = &slice->lines[i];
+    tmq_receipt_t *receipt = &slice->receipts[i];
+    for (size_t k = 0; k < line->bodies_count; k++) {
+        tmq_error_t error = {0};
+        const int code = body_upload (self->app, self->bodies, &line->bodies[k].blob, &error);
+        if (code == TMQ_OK)
+            continue;
+        *receipt = (tmq_receipt_t){.id = line->task.id, .code = code};
+        snprintf (receipt->text, sizeof receipt->text, "%s: %.200s", line->bodies[k].what,
+                  error.text);
+        return false;
+    }
+    return true;
+}
+
+/* Those at the places, as far as their bodies are there. True: something came in. */
+static bool try_some (const importing_t *self, slice_t *slice, const size_t *places, size_t count)
+{
+    tmq_import_t *tasks = must_alloc (SLICE_TASKS * sizeof *tasks);
     tmq_receipt_t *receipts = must_alloc (SLICE_TASKS * sizeof *receipts);
-    const size_t count = collect_again (again, places, slice);
+    size_t *sent = must_alloc (SLICE_TASKS * sizeof *sent);
+    size_t ready = 0;
     bool came = false;
-    tmq_import (receipts, self->app->client, again, count, self->app->timeout_ms, NULL);
     for (size_t i = 0; i < count; i++) {
-        slice->receipts[places[i]] = receipts[i];
+        if (!put_bodies (self, slice, places[i]))
+            continue;
+        tasks[ready] = slice->tasks[places[i]];
+        sent[ready++] = places[i];
+    }
+    if (ready > 0)
+        tmq_import (receipts, self->app->client, tasks, ready, self->app->timeout_ms, NULL);
+    for (size_t i = 0; i < ready; i++) {
+        slice->receipts[sent[i]] = receipts[i];
         came |= receipts[i].code == TMQ_OK;
     }
+    free (sent);
     free (receipts);
+    free (tasks);
     return came;
 }
 
@@ -390,24 +441,25 @@ static bool try_again (importing_t *self, slice_t *slice, tmq_import_t *again, s
 static void import_slice (importing_t *self, slice_t *slice)
 {
     const app_t *app = self->app;
-    tmq_import_t *again = must_alloc (SLICE_TASKS * sizeof *again);
     size_t *places = must_alloc (SLICE_TASKS * sizeof *places);
     uint64_t pause_ms = RETRY_MS_MIN;
-    tmq_import (slice->receipts, app->client, slice->tasks, slice->count, app->timeout_ms, NULL);
+    size_t count = slice->count;
+    for (size_t i = 0; i < count; i++)
+        places[i] = i;
+    try_some (self, slice, places, count);
     uint64_t came_ms = mono_ms ();
-    while (!self->full && collect_again (again, places, slice) > 0) {
+    while (!self->full && (count = collect_again (places, slice)) > 0) {
         self->full = mono_ms () + pause_ms >= came_ms + app->timeout_ms;
         if (self->full)
             break;
         nanosleep (
             &(struct timespec){(time_t) (pause_ms / 1000), (long) (pause_ms % 1000) * 1000000},
             NULL);
-        const bool came = try_again (self, slice, again, places);
+        const bool came = try_some (self, slice, places, count);
         pause_ms = came ? RETRY_MS_MIN : 2 * pause_ms < RETRY_MS_MAX ? 2 * pause_ms : RETRY_MS_MAX;
         if (came)
             came_ms = mono_ms ();
     }
-    free (again);
     free (places);
 }
 
@@ -539,7 +591,7 @@ static int import_file (importing_t *self)
 
 int run_import (app_t *app)
 {
-    importing_t self = {.app = app};
+    importing_t self = {.app = app, .bodies = args_text (&app->args, OPT_BODIES)};
     int code = open_file (&self, app->args.operands[0]);
     if (!code)
         code = import_file (&self);

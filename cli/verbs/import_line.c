@@ -291,12 +291,54 @@ static void take_redacted_body (import_line_t *self, const void **out, size_t *b
     *bytes = piece.length;
 }
 
-/* What is larger than a frame is a file in the broker, and in no line. */
-static bool fits_import (import_line_t *self, const char *key, uint64_t bytes)
+/* Where a payload or a result stands in a line, and where it goes. */
+typedef struct import_part {
+    const char *key;
+    const char *text_key;
+    const char *hash_key;
+    const void **out;
+    size_t *bytes;
+    tmq_blob_t *blob;
+    const char **type;
+} import_part_t;
+
+/* What is larger than a frame stands in no line: its hash does. */
+static bool take_hash (import_line_t *self, uint8_t hash[TMQ_BLOB_HASH_BYTES], piece_t object,
+                       const char *key)
 {
-    return bytes <= TMQ_FRAME_BYTES_MAX ||
-           wrong (self, "%s: its %" PRIu64 " bytes are not in an export, only bodies of at most %d",
-                  key, bytes, TMQ_FRAME_BYTES_MAX);
+    const char *hex = NULL;
+    size_t bytes = 0;
+    if (!take_text (self, &hex, object, key))
+        return false;
+    return (hex && strlen (hex) == 2 * TMQ_BLOB_HASH_BYTES &&
+            sodium_hex2bin (hash, TMQ_BLOB_HASH_BYTES, hex, strlen (hex), NULL, &bytes, NULL) ==
+                0 &&
+            bytes == TMQ_BLOB_HASH_BYTES) ||
+           wrong (self, "%s must be %d hexadecimal digits", key, 2 * TMQ_BLOB_HASH_BYTES);
+}
+
+static bool take_blob (import_line_t *self, tmq_blob_t *out, const char *what, const char *key,
+                       uint64_t bytes)
+{
+    out->bytes = bytes;
+    self->bodies[self->bodies_count++] = (import_body_t){what, *out};
+    import_body_t *body = &self->bodies[self->bodies_count - 1];
+    if (!take_hash (self, body->blob.hash, self->object, key))
+        return false;
+    *out = body->blob;
+    return true;
+}
+
+static bool take_one_body (import_line_t *self, const import_part_t *part, uint64_t wanted)
+{
+    *part->bytes = 0;
+    *part->out = "";
+    if (wanted > TMQ_FRAME_BYTES_MAX)
+        return take_blob (self, part->blob, part->key, part->hash_key, wanted);
+    if (!self->redacted)
+        return take_body (self, part->out, part->bytes, part->key, part->text_key, wanted);
+    take_redacted_body (self, part->out, part->bytes, part->key, part->text_key, *part->type);
+    return true;
 }
 
 static bool take_bodies (import_line_t *self)
@@ -307,23 +349,19 @@ static bool take_bodies (import_line_t *self)
     piece_t piece;
     if (!take_number (self, &payload, self->object, "payload_bytes", TMQ_BLOB_BYTES_MAX) ||
         !take_number (self, &result, self->object, "result_bytes", TMQ_BLOB_BYTES_MAX) ||
-        !fits_import (self, "payload", payload) || !fits_import (self, "result", result) ||
         !take_text (self, &task->result_type, self->object, "result_type") ||
         !take_bool (self, &self->redacted, self->object, "redacted"))
         return false;
     const bool ended = find (&piece, self->object, "result_bytes");
-    if (self->redacted) {
-        take_redacted_body (self, &task->payload, &task->payload_bytes, "payload", "payload_text",
-                            task->content_type);
-        if (ended)
-            take_redacted_body (self, &task->result, &task->result_bytes, "result", "result_text",
-                                task->result_type);
-    } else if (!take_body (self, &task->payload, &task->payload_bytes, "payload", "payload_text",
-                           payload) ||
-               (ended && !take_body (self, &task->result, &task->result_bytes, "result",
-                                     "result_text", result))) {
+    const import_part_t of_payload = {"payload",          "payload_text",       "payload_hash",
+                                      &task->payload,     &task->payload_bytes, &task->payload_blob,
+                                      &task->content_type};
+    const import_part_t of_result = {"result",          "result_text",       "result_hash",
+                                     &task->result,     &task->result_bytes, &task->result_blob,
+                                     &task->result_type};
+    if (!take_one_body (self, &of_payload, payload) ||
+        (ended && !take_one_body (self, &of_result, result)))
         return false;
-    }
     if (task->status == TMQ_STATUS_COMPLETED)
         task->outcome = TMQ_OUTCOME_RESULT;
     else if (task->status == TMQ_STATUS_FAILED)
@@ -721,12 +759,12 @@ static bool attempts_differ (piece_t line, piece_t other)
 const char *import_line_differs (piece_t line, piece_t other)
 {
     static const char *const keys[] = {
-        "queue",        "session",      "status",     "status_message", "priority",
-        "method",       "content_type", "created_at", "started_at",     "finished_at",
-        "attempt",      "failures",     "labels",     "meta",           "trace",
-        "depends_on",   "parent",       "fair_key",   "require",        "turn_count",
-        "payload",      "result",       "error",      "cancel_message", "result_type",
-        "max_attempts", "turns"};
+        "queue",          "session",      "status",       "status_message", "priority",
+        "method",         "content_type", "created_at",   "started_at",     "finished_at",
+        "attempt",        "failures",     "labels",       "meta",           "trace",
+        "depends_on",     "parent",       "fair_key",     "require",        "turn_count",
+        "payload",        "payload_hash", "result",       "result_hash",    "error",
+        "cancel_message", "result_type",  "max_attempts", "turns"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (member_differs (line, other, keys[i]))
             return keys[i];

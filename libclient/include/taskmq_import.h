@@ -108,20 +108,24 @@ typedef struct tmq_importation {
      * and what they say of the task do not count. */
     const struct tmq_question *questions; /* of taskmq_questions.h */
     size_t questions_count;
+    /* In place of a payload or a result that is larger than a frame: what tmq_blob_put gave to this
+     * client's identity. bytes 0: none. */
+    tmq_blob_t payload_blob;
+    tmq_blob_t result_blob;
 } tmq_import_t;
 TMQ_API void tmq_import_init (tmq_import_t *task, size_t size);
 #define tmq_import_init(task) tmq_import_init ((task), sizeof *(task))
 
 /* Imports count tasks, each for itself and in their order: the same id, status, times, outcome,
- * attempts, turns and open questions; one event `imported`. Their owner is who imports them,
- * their namespace that of the client. A task of at most 4 MiB with its turns. Needs the right to
- * submit. out has count receipts, which always tell about every task; the code is 0, or that of
- * the first that did not come. A task that is there already, with the same queue, method,
- * session and payload, is `existing`, and nothing of it is changed. So after TMQ_UNKNOWN the
- * call may be repeated. Blocks. Codes of a task: TMQ_CONFLICT (the id or the key belongs to
- * another one), TMQ_EXPIRED (its time to live is over), TMQ_PURGED (it was here and was
- * removed), TMQ_NOT_FOUND (it waits for a task that is not here), TMQ_INVALID, TMQ_TOO_LARGE,
- * TMQ_LIMIT, TMQ_STORE_FULL, TMQ_DENIED. */
+ * attempts, turns and open questions; one event `imported`. Their owner is who imports them, their
+ * namespace that of the client. A task of at most 4 MiB with its turns, beside its blobs. Needs the
+ * right to submit. out has count receipts, which always tell about every task; the code is 0, or
+ * that of the first that did not come. A task that is there already, with the same queue, method,
+ * session and payload, is `existing`, and nothing of it is changed. So after TMQ_UNKNOWN the call
+ * may be repeated. Blocks. Codes of a task: TMQ_CONFLICT (the id or the key belongs to another
+ * one), TMQ_EXPIRED (its time to live is over), TMQ_PURGED (it was here and was removed),
+ * TMQ_NOT_FOUND (it waits for a task that is not here), TMQ_INVALID, TMQ_TOO_LARGE, TMQ_LIMIT,
+ * TMQ_STORE_FULL, TMQ_DENIED, TMQ_NO_BLOB (a blob is to be put first, or again: tmq_blob_put). */
 TMQ_API int tmq_import (tmq_receipt_t *out, tmq_client_t *client, const tmq_import_t *tasks,
                         size_t count, uint32_t timeout_ms, tmq_error_t *error);
 

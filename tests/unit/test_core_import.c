@@ -677,6 +677,102 @@ static void the_owner_is_who_imports (void **state)
     assert_string_equal (rig_task (rig, 0, SUBJECT)->namespace_, "default");
 }
 
+/* Large bodies. */
+
+static uint8_t hash[TMQ_BLOB_HASH_BYTES] = {1, 2, 3};
+enum { BLOB_BYTES = 1000000 };
+
+static void upload (rig_t *rig, size_t peer, Taskmq__Blob *blob)
+{
+    Taskmq__BlobBegin begin = TASKMQ__BLOB_BEGIN__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    begin.blob = blob;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_BEGIN;
+    request.blob_begin = &begin;
+    rig_send (rig, peer, &request, NULL, 0);
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_non_null (errand);
+    Taskmq__BlobAt at = TASKMQ__BLOB_AT__INIT;
+    at.whole = errand->whole = true;
+    errand_reply (errand, TASKMQ__REPLY__BODY_BLOB_AT, &at.base);
+    engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+}
+
+static void give_large (given_t *out, const rig_t *rig, Taskmq__Blob *blob)
+{
+    taskmq__blob__init (blob);
+    blob->hash = (ProtobufCBinaryData){sizeof (hash), hash};
+    blob->bytes = BLOB_BYTES;
+    give (out, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    out->whole.payload.len = out->whole.result.len = 0;
+    out->extra.payload_blob = out->extra.result_blob = blob;
+}
+
+static void what_is_large_is_uploaded_first (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    Taskmq__Blob blob;
+    give_large (&given, rig, &blob);
+    assert_int_equal (code_of (rig, &given), TMQ_NO_BLOB);
+    upload (rig, 0, &blob);
+    blob.bytes++;
+    assert_int_equal (code_of (rig, &given), TMQ_NO_BLOB);
+    blob.bytes--;
+    assert_false (item_of (rig, &given)->existing);
+    assert_true (item_of (rig, &given)->existing);
+    for (int i = 0; i < 2; i++) {
+        const Taskmq__Extra *extra = rig_task (rig, 0, SUBJECT)->extra;
+        assert_int_equal (extra->payload_blob->bytes, BLOB_BYTES);
+        assert_int_equal (extra->result_blob->bytes, BLOB_BYTES);
+        assert_memory_equal (extra->result_blob->hash.data, hash, sizeof (hash));
+        assert_true (engine_blob_is_needed (rig->engine, hash));
+        rig_restart (rig); /* which forgets who uploaded what: a task names it */
+        rig_link (rig, 0, "default");
+    }
+}
+
+/* A hash alone gives nobody the bytes. */
+static void a_blob_is_of_who_uploaded_it (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new ();
+    given_t given;
+    Taskmq__Blob blob;
+    rig->peers[0].identity = "a";
+    rig->peers[1].identity = "b";
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    give_large (&given, rig, &blob);
+    upload (rig, 1, &blob);
+    assert_int_equal (code_of (rig, &given), TMQ_NO_BLOB);
+    upload (rig, 0, &blob);
+    item_of (rig, &given);
+    rig_free (rig);
+}
+
+static void a_body_is_there_or_a_blob (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    Taskmq__Blob blob;
+    give_large (&given, rig, &blob);
+    upload (rig, 0, &blob);
+    given.whole.payload.len = 5;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    given.whole.payload.len = 0;
+    given.whole.result.len = 4;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
+    given.extra.result_blob = &blob;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    blob.bytes = TMQ_FRAME_BYTES_MAX;
+    given.extra.result_blob = NULL;
+    given.extra.payload_blob = &blob;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
@@ -702,6 +798,9 @@ int main (void)
         cmocka_unit_test (a_client_brings_its_own),
         cmocka_unit_test (what_has_ended_counts_as_submitted),
         TEST (the_owner_is_who_imports),
+        TEST (what_is_large_is_uploaded_first),
+        cmocka_unit_test (a_blob_is_of_who_uploaded_it),
+        TEST (a_body_is_there_or_a_blob),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@
 #include "core/requests/sessions.h"
 #include "core/tasks/account.h"
 #include "core/tasks/asking.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/entries.h"
 #include "core/tasks/extras.h"
@@ -240,12 +241,65 @@ static size_t texts_bytes (const coming_t *self)
     return task_texts_bytes (&texts, task->n_labels) + extra_bytes_of (self->extra);
 }
 
+/* What was uploaded before; or NULL. */
+static const Taskmq__Blob *payload_blob_of (const coming_t *self)
+{
+    return self->extra == NULL ? NULL : self->extra->payload_blob;
+}
+
+static const Taskmq__Blob *result_blob_of (const coming_t *self)
+{
+    return self->extra == NULL ? NULL : self->extra->result_blob;
+}
+
+static size_t payload_bytes (const coming_t *self)
+{
+    const Taskmq__Blob *blob = payload_blob_of (self);
+    return self->whole->payload.len + (blob == NULL ? 0 : (size_t) blob->bytes);
+}
+
+/* A body is there or a blob, and a result only of what has one. */
+static bool bodies_are_good (const coming_t *self, refusal_t *out)
+{
+    const uint32_t outcome = self->task->outcome;
+    if (payload_blob_of (self) != NULL && self->whole->payload.len > 0)
+        return refuse (out, TMQ_INVALID, "payload_blob: must not stand beside a payload");
+    if (result_blob_of (self) == NULL)
+        return true;
+    if (self->whole->result.len > 0)
+        return refuse (out, TMQ_INVALID, "result_blob: must not stand beside a result");
+    return outcome == TMQ_OUTCOME_RESULT || outcome == TMQ_OUTCOME_TOOL_ERROR ||
+           refuse (out, TMQ_INVALID, "result_blob: does not go with the outcome");
+}
+
+/* Only who has the bytes may name them, as of a submit. */
+static bool blob_is_good (const coming_t *self, const Taskmq__Blob *blob, const char *member,
+                          refusal_t *out)
+{
+    const call_t *call = self->call;
+    char text[LIMIT_TEXT_SIZE];
+    tmq_code_t code = blob == NULL
+                          ? TMQ_OK
+                          : blob_may_be_named (call->requests->tasks, call->link->space->name,
+                                               name_text (call->link->identity), blob);
+    if (code == TMQ_LIMIT)
+        return refuse_limit (out, "blobs", BLOBS_MAX);
+    snprintf (text, sizeof (text), "%s: is to be uploaded first", member);
+    return code == TMQ_OK || refuse (out, code, text);
+}
+
+static bool blobs_are_good (const coming_t *self, refusal_t *out)
+{
+    return blob_is_good (self, payload_blob_of (self), "payload_blob", out) &&
+           blob_is_good (self, result_blob_of (self), "result_blob", out);
+}
+
 /* It waits in its queue: as of a submit. */
 static bool queue_has_room (coming_t *self, refusal_t *out)
 {
     requests_t *requests = self->call->requests;
     const space_t *space = self->call->link->space;
-    size_t payload = self->whole->payload.len;
+    size_t payload = payload_bytes (self);
     char why[SESSION_REFUSAL_SIZE];
     room_refusal_t room;
     size_t limit = 0;
@@ -311,7 +365,7 @@ static bool may_come (coming_t *self, refusal_t *out)
         return false;
     if (self->call->link->space->entries.turn_bytes + turns_bytes (self->whole) > most)
         return refuse_limit (out, "bytes of the turns of a namespace", most);
-    if (!parent_is_good (self, out))
+    if (!parent_is_good (self, out) || !blobs_are_good (self, out))
         return false;
     if (status_is_terminal (self->task->status))
         return rate_allows (self, out);
@@ -380,6 +434,15 @@ static void make_record (const coming_t *self, record_t *out, label_t *labels)
 static buf_t *buf_of (const ProtobufCBinaryData *bytes)
 {
     return bytes->len == 0 ? NULL : buf_new (bytes->data, bytes->len);
+}
+
+/* The task names them from now on. */
+static void bring_blobs (const coming_t *self, tasks_t *tasks)
+{
+    if (payload_blob_of (self) != NULL)
+        blob_take (tasks, payload_blob_of (self));
+    if (result_blob_of (self) != NULL)
+        blob_take (tasks, result_blob_of (self));
 }
 
 static void bring_attempts (const coming_t *self, tasks_t *tasks, const task_t *task)
@@ -459,6 +522,7 @@ static task_t *bring (const coming_t *self)
     buf_drop (record.extra);
     buf_drop (record.payload);
     buf_drop (record.result);
+    bring_blobs (self, tasks);
     bring_attempts (self, tasks, task);
     bring_turns (self, tasks, task);
     bring_questions (self, tasks, task);
@@ -541,12 +605,16 @@ static bool answer_whole (call_t *call, const Taskmq__ImportedTask *whole)
     self.spec.method = whole->task->method;
     self.spec.session = whole->task->session;
     self.spec.content_type = whole->task->content_type;
+    if (!bodies_are_good (&self, &refused)) {
+        reply_code_at_once (call, refused.code, refused.text, 0);
+        return true;
+    }
     codec_submit_digest (self.digest, &self.spec, whole->payload.data, whole->payload.len);
     if (answer_known (&self))
         return true;
     if (!may_come (&self, &refused)) {
         reply_code_at_once (call, refused.code, refused.text, refused.retry_after_ms);
-        return refused.code != TMQ_LIMIT;
+        return refused.code != TMQ_LIMIT && refused.code != TMQ_NO_BLOB;
     }
     reply_there (call, false, bring (&self)->status);
     deeds_import (call, import->task_id.data, whole->task->queue);

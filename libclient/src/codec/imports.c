@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "base/sized.h"
+#include "codec/encode.h"
 #include "ids.h"
 #include "turn_files.h"
 
@@ -46,7 +47,9 @@ enum {
     EXTRA_AFTER = 15,
     EXTRA_PARENT = 16,
     EXTRA_HAS_PARTS = 18,
-    EXTRA_ADOPTED_FROM = 25
+    EXTRA_ADOPTED_FROM = 25,
+    EXTRA_PAYLOAD_BLOB = 37,
+    EXTRA_RESULT_BLOB = 38
 };
 
 static char *text_of (const char *text)
@@ -244,6 +247,10 @@ static void append_extra (bytes_t *out, const tmq_import_t *in)
         bytes_append_blob (&extra, EXTRA_PARENT, in->parent.bytes, ID_BYTES);
     bytes_append_uint (&extra, EXTRA_HAS_PARTS, in->has_parts);
     bytes_append_uint (&extra, EXTRA_ADOPTED_FROM, in->adopted_from);
+    if (in->payload_blob.bytes > 0)
+        core_encode_blob (&extra, EXTRA_PAYLOAD_BLOB, &in->payload_blob);
+    if (in->result_blob.bytes > 0)
+        core_encode_blob (&extra, EXTRA_RESULT_BLOB, &in->result_blob);
     bytes_append_blob (out, IMPORT_EXTRA, extra.data, extra.length);
     out->failed |= extra.failed;
     bytes_free (&extra);
