@@ -280,6 +280,8 @@ static void put_payload (const app_t *app, const tmq_task_t *task, const tmq_tas
         put_task_body (app, "payload", payload, payload->content_type, "payload");
     else
         put_size (app, "payload", task->payload_bytes, task->content_type);
+    if (payload && payload->payload_blob.bytes > 0)
+        note (app, "the payload is larger than 256 KiB: taskctl payload ID -o FILE fetches it");
 }
 
 void show_card (const app_t *app, const tmq_task_t *task, const uint64_t *parts,

@@ -10,6 +10,12 @@ head -c 60000000 /dev/urandom >large
 run 0 taskctl submit q --file large
 id=$(cat out)
 
+# What is too large to be shown is told where it was asked for.
+run 0 taskctl get --payload "$id"
+err_has '^the payload is larger than 256 KiB: taskctl payload ID -o FILE fetches it$'
+run 0 taskctl get "$id"
+err_lacks 'payload'
+
 part ()
 {
     find . -maxdepth 1 -name ".film.*.part"
