@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "access_file.h"
 #include "archived.h"
@@ -166,6 +167,18 @@ static exits_t read_archive (const char *directory)
     return judge.findings == 0 ? EXITS_OK : EXITS_DAMAGED;
 }
 
+/* Nothing in it is a broker's: a wrong name, and no damage. */
+static bool is_foreign (const data_t *data)
+{
+    static const char *const ours[] = {"taskmq.db", "journal.log", "journal.db", "events.jsonl",
+                                       "taskmq.lock"};
+    char path[DATA_PATH_SIZE];
+    for (size_t i = 0; i < sizeof (ours) / sizeof (ours[0]); i++)
+        if (!data_path (data, ours[i], path, sizeof (path)) || access (path, F_OK) == 0)
+            return false;
+    return true;
+}
+
 exits_t check_data (const config_t *config)
 {
     char error[DATA_ERROR_SIZE];
@@ -174,7 +187,14 @@ exits_t check_data (const config_t *config)
     exits_t code = directory == NULL ? EXITS_OK : data_open_to_read (&data, directory, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
-    puts ("the configuration is good");
+    if (directory != NULL && is_foreign (&data)) {
+        snprintf (error, sizeof (error), "%s is no data directory: it has no taskmq.db",
+                  data.directory);
+        data_close (&data);
+        return exits_fail (EXITS_DATA, error);
+    }
+    if (directory == NULL)
+        puts ("the configuration is good");
     const char *archive = config_text (config, CONFIG_ARCHIVE);
     exits_t archived = archive != NULL ? read_archive (archive) : EXITS_OK;
     if (directory == NULL) {
@@ -183,6 +203,8 @@ exits_t check_data (const config_t *config)
     }
     code = read_directory (data.directory);
     data_close (&data);
+    if (code == EXITS_OK)
+        puts ("the configuration is good");
     return code != EXITS_OK ? code : archived;
 }
 

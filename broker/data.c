@@ -261,7 +261,10 @@ exits_t data_open_to_read (data_t *out, const char *asked, char error[DATA_ERROR
         return fail (error, EXITS_RUNNING,
                      "a broker runs on %s: stop it before its data is checked", asked);
     }
-    return EXITS_OK;
+    exits_t code = check_restored (out, error);
+    if (code != EXITS_OK)
+        data_close (out);
+    return code;
 }
 
 void data_close (data_t *self)

@@ -95,6 +95,14 @@ for pause in 0 0.005 0.01 0.02 0.05 0.1; do
     rm -rf again
 done
 
+mkdir -p begun/.restoring
+run 3 taskmqd --check --data begun
+err_has 'did not come to its end: do it again'
+out_lacks 'good'
+mkdir foreign
+run 3 taskmqd --check --data foreign
+err_has 'is no data directory'
+
 # What is no backup, or has no empty directory, leaves no trace.
 run 2 taskmqd --restore b5.tar
 err_has 'needs --data'

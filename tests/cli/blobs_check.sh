@@ -38,6 +38,7 @@ out_has "^$(file_of one): is damaged: its bytes are not those of its name; 2 tas
 out_has "^$(file_of two): is missing; 1 task names it\$"
 out_has "^$(file_of three): has 299999 bytes in place of 300000; 1 task names it\$"
 out_has ': 3 findings$'
+out_lacks 'is good$'
 
 # Each is the trouble of its own tasks alone, and a backup has all the others.
 mv kept ".taskmq/$(file_of two)"
