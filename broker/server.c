@@ -22,6 +22,7 @@
 
 #include "blob_desk.h"
 #include "core/base/memory.h"
+#include "disk_words.h"
 #include "intake.h"
 #include "log/log.h"
 #include "log_desk.h"
@@ -575,28 +576,15 @@ static void deliver (server_t *self)
 
 /* Once a second; between commits more often, but then it can only become full. */
 
-static void tell_held (server_t *self, const store_stats_t *stats)
-{
-    if (stats->tables_held == self->held)
-        return;
-    self->held = stats->tables_held;
-    if (self->held)
-        log_write (LOG_LEVEL_WARNING, "TABLES-HELD",
-                   "another process reads taskmq.db: its log can only grow until that ends",
-                   LOG_FIELDS (LOG_NUMBER ("wal_bytes", stats->wal_bytes),
-                               LOG_NUMBER ("wal_bytes_max", STORE_LOG_BYTES_MAX)));
-    else
-        log_write (LOG_LEVEL_INFO, "TABLES-FREE", "the log of taskmq.db was emptied again",
-                   LOG_FIELDS (LOG_NUMBER ("wal_bytes", stats->wal_bytes)));
-}
-
 static void look_at_disk (server_t *self, bool may_clear)
 {
     self->disk_at = self->now.mono_ms + DISK_MS;
     self->disk_batch = self->durable_batch;
     store_stats_t stats;
     store_stats (self->options.store, &stats);
-    tell_held (self, &stats);
+    if (stats.tables_held != self->held)
+        disk_tell_held (&stats);
+    self->held = stats.tables_held;
     bool full = stats.free_bytes < self->options.free_bytes_min || stats.write_back_stalled ||
                 self->commit_full;
     if (may_clear)
@@ -605,15 +593,7 @@ static void look_at_disk (server_t *self, bool may_clear)
         return;
     self->full = full;
     engine_set_full (self->engine, full);
-    if (full)
-        log_write (LOG_LEVEL_WARNING, "DISK-FULL",
-                   stats.write_back_stalled && stats.tables_held
-                       ? "submissions are refused: another process holds the tables' log"
-                       : "submissions are refused: the disk is full",
-                   LOG_FIELDS (LOG_NUMBER ("free_bytes", stats.free_bytes)));
-    else
-        log_write (LOG_LEVEL_INFO, "DISK-FREE", "submissions are taken again",
-                   LOG_FIELDS (LOG_NUMBER ("free_bytes", stats.free_bytes)));
+    disk_tell_full (full, &stats);
 }
 
 /* Whoever deletes the database under the broker must not get a second more acknowledged. */
