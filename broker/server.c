@@ -458,7 +458,8 @@ static void collect (server_t *self)
 static bool reading (const server_t *self)
 {
     return engine_pending_inputs (self->engine) < self->options.pending_inputs_hard &&
-           engine_pending_bytes (self->engine) < self->options.pending_bytes_hard;
+           engine_pending_bytes (self->engine) < self->options.pending_bytes_hard &&
+           engine_dirty_bytes (self->engine) < self->options.dirty_bytes_hard;
 }
 
 static bool is_linked (void *context, peer_t peer)
@@ -851,6 +852,7 @@ void server_configure (server_t *self, const server_options_t *options)
     self->options.lines = options->lines;
     self->options.pending_inputs_hard = options->pending_inputs_hard;
     self->options.pending_bytes_hard = options->pending_bytes_hard;
+    self->options.dirty_bytes_hard = options->dirty_bytes_hard;
     self->options.free_bytes_min = options->free_bytes_min;
     trace_set (self->trace, options->slow_ms);
     log_desk_configure (self->logs, &options->logs);

@@ -39,6 +39,7 @@ typedef struct server_options {
     inbox_limits_t lines;
     size_t pending_inputs_hard; /* beyond it nothing is read (A19) */
     size_t pending_bytes_hard;
+    size_t dirty_bytes_hard;
     uint64_t free_bytes_min; /* below it submissions are refused (A22) */
     uint32_t slow_ms;        /* requests that take so long are told in the log; 0: none */
     shelf_limits_t logs;

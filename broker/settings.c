@@ -50,6 +50,7 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
                                   .bytes = limits[CONFIG_LINES_BYTES]};
     out->pending_inputs_hard = limits[CONFIG_PENDING_INPUTS_HARD];
     out->pending_bytes_hard = limits[CONFIG_PENDING_BYTES_HARD];
+    out->dirty_bytes_hard = limits[CONFIG_DIRTY_BYTES_HARD];
     out->free_bytes_min = limits[CONFIG_FREE_SPACE_MIN];
     out->slow_ms = (uint32_t) limits[CONFIG_LOG_SLOW];
     out->engine.log_bytes_max = limits[CONFIG_LOGS_QUEUE];

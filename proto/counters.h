@@ -147,7 +147,9 @@
     X (waits, "tasks that somebody waits for", "")                                                 \
     X (pending_inputs, "changes not yet on disk", "near 20,000: submissions are refused soon")     \
     X (pending_bytes, "bytes of the changes not yet on disk", "")                                  \
-    X (dirty_tasks, "tasks not yet in the tables", "near 50,000: submissions are refused soon")    \
+    X (dirty_tasks, "tasks not yet in the tables", "near 100,000: submissions are refused soon")   \
+    X (dirty_bytes, "bytes of the changes not yet in the tables",                                  \
+       "near 128 MiB: submissions are refused soon; at 256 MiB nothing is read")                   \
     X (logs_tasks, "tasks that have a log", "")                                                    \
     X (blobs, "bodies that are larger than a frame, in files", "")                                 \
     X (blobs_bytes, "bytes of them, and of uploads under way", "close to limits/blobs_disk")       \

@@ -480,6 +480,7 @@ bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
     static const config_key_t pairs[][2] = {
         {CONFIG_PENDING_INPUTS_SOFT, CONFIG_PENDING_INPUTS_HARD},
         {CONFIG_PENDING_BYTES_SOFT, CONFIG_PENDING_BYTES_HARD},
+        {CONFIG_DIRTY_BYTES_SOFT, CONFIG_DIRTY_BYTES_HARD},
     };
     char low[CONFIG_ORIGIN_SIZE];
     char high[CONFIG_ORIGIN_SIZE];

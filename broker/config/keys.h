@@ -115,10 +115,12 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "inputs not yet durable; beyond it nothing more is read")                                   \
     X (PENDING_BYTES_HARD, "limits/pending_bytes_hard", SIZE, NOW, 64 * CONFIG_M, CONFIG_M,        \
        64 * CONFIG_G, NULL, "the same in bytes")                                                   \
-    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, NOW, 50000, 100, 10000000, NULL,        \
+    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, NOW, 100000, 100, 10000000, NULL,        \
        "tasks not yet written back; beyond it submissions are answered OVERLOADED")                \
-    X (DIRTY_BYTES_SOFT, "limits/dirty_bytes_soft", SIZE, NOW, 64 * CONFIG_M, CONFIG_M,            \
+    X (DIRTY_BYTES_SOFT, "limits/dirty_bytes_soft", SIZE, NOW, 128 * CONFIG_M, CONFIG_M,           \
        64 * CONFIG_G, NULL, "the same in bytes")                                                   \
+    X (DIRTY_BYTES_HARD, "limits/dirty_bytes_hard", SIZE, NOW, 256 * CONFIG_M, CONFIG_M,           \
+       64 * CONFIG_G, NULL, "bytes not yet written back; beyond it nothing more is read")          \
     X (FREE_SPACE_MIN, "limits/free_space_min", SIZE, NOW, 64 * CONFIG_M, 0, 1024 * CONFIG_G,      \
        NULL, "free space of the disk; below it submissions are answered STORE_FULL")               \
     X (DRAIN_MESSAGES, "limits/drain_messages", COUNT, RESTART, 1000, 1, 100000, NULL,             \
@@ -162,7 +164,7 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
     X (WRITE_BACK_TASKS, "store/write_back_tasks", COUNT, RESTART, 20000, 1, 1000000, NULL,        \
        "rows are written back at the latest after so many tasks")                                  \
     X (WRITE_BACK_TIME, "store/write_back_time", DURATION, RESTART, 250, 1, 60 * CONFIG_S, NULL,   \
-       "... or after this time; fewer than 1,000 after 100 ms")                                    \
+       "... or after this time")                                                                   \
     X (JOURNAL_SIZE, "store/journal_size", SIZE, RESTART, 16 * CONFIG_M, 0, 16 * CONFIG_G, NULL,   \
        "the journal has this size at the start")                                                   \
     X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \

@@ -30,7 +30,7 @@ typedef struct store_reader store_reader_t;
 typedef struct store_options {
     const char *directory;  /* of the data; unused by memory */
     size_t dirty_tasks_max; /* written back at the latest then, default 20,000 */
-    uint32_t dirty_ms_max;  /* … or after this time, default 250; few after 40 % of it */
+    uint32_t dirty_ms_max;  /* … or after this time, default 250 */
     size_t journal_bytes;   /* of the journal at the start, default 16 MiB */
     /* No sync at a commit: a loss of power takes the newest ones. Never the default. */
     bool synchronous_normal;

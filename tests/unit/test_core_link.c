@@ -371,6 +371,32 @@ static void an_engine_may_end_with_everything_under_way (void **state)
     assert_true (engine_pending_bytes (rig->engine) > 0);
 }
 
+/* What is durable is pending no more, though it is in memory until it is written back: a write-back
+ * that takes long must not be what ends the reading. */
+static void what_is_durable_is_dirty_until_it_is_written (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.dirty_tasks_soft = 2;
+    rig_t *rig = rig_new_with (&config);
+    (void) state;
+    rig_link (rig, 0, "default");
+    rig_settle (rig);
+    rig_submit (rig, 0, 1, "q", "");
+    assert_true (engine_pending_bytes (rig->engine) > 0);
+    rig_run (rig);
+    assert_int_equal (engine_pending_inputs (rig->engine), 0);
+    assert_int_equal (engine_pending_bytes (rig->engine), 0);
+    assert_true (engine_dirty_bytes (rig->engine) > 0);
+    assert_false (engine_wants_flush (rig->engine));
+    rig_submit (rig, 0, 2, "q", "");
+    rig_run (rig);
+    assert_true (engine_wants_flush (rig->engine));
+    rig_write (rig);
+    assert_int_equal (engine_dirty_bytes (rig->engine), 0);
+    assert_false (engine_wants_flush (rig->engine));
+    rig_free (rig);
+}
+
 /* Stats. */
 
 static void many_queues_come_in_several_answers (void **state)
@@ -422,6 +448,7 @@ int main (void)
         TEST (reads_after_a_reset_wait_for_what_is_not_written),
         TEST (a_read_that_failed_is_said_so),
         TEST (an_engine_may_end_with_everything_under_way),
+        TEST (what_is_durable_is_dirty_until_it_is_written),
         TEST (many_queues_come_in_several_answers),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -201,9 +201,10 @@ log_piece_t *engine_log_next (engine_t *self);
 /* It is kept, or lost. Takes it. */
 void engine_log_done (engine_t *self, log_piece_t *piece);
 
-/* What is pending, for the hard limit of A19. */
+/* What is not durable and what is not written back, for the hard limits of A19. */
 size_t engine_pending_inputs (const engine_t *self);
 size_t engine_pending_bytes (const engine_t *self);
+size_t engine_dirty_bytes (const engine_t *self);
 
 /* The server's and the store's own numbers, shown after the engine's. Copied. */
 void engine_set_counters (engine_t *self, const counter_t *counters, size_t count);

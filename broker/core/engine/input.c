@@ -665,7 +665,7 @@ read_t *engine_read_next (engine_t *self)
 
 bool engine_wants_flush (const engine_t *self)
 {
-    return jobs_want_flush (&self->reads);
+    return jobs_want_flush (&self->reads) || journal_is_dirty (&self->tasks);
 }
 
 size_t engine_pending_inputs (const engine_t *self)
@@ -676,4 +676,9 @@ size_t engine_pending_inputs (const engine_t *self)
 size_t engine_pending_bytes (const engine_t *self)
 {
     return journal_pending_bytes (&self->tasks);
+}
+
+size_t engine_dirty_bytes (const engine_t *self)
+{
+    return journal_dirty_bytes (&self->tasks);
 }

@@ -58,6 +58,7 @@ static void pack_counters (requests_t *self, bytes_t *out)
         {"pending_inputs", journal_pending_inputs (self->tasks)},
         {"pending_bytes", journal_pending_bytes (self->tasks)},
         {"dirty_tasks", self->tasks->dirty_tasks},
+        {"dirty_bytes", journal_dirty_bytes (self->tasks)},
         {"payload_cache_bytes", self->tasks->cached_bytes},
         {"schedules_waiting", self->tasks->instants.count},
         {"ring_bytes", self->history->ring_bytes},

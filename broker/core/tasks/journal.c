@@ -280,14 +280,24 @@ size_t journal_pending_inputs (const tasks_t *self)
 
 size_t journal_pending_bytes (const tasks_t *self)
 {
+    return self->pending_bytes + self->open.bytes;
+}
+
+size_t journal_dirty_bytes (const tasks_t *self)
+{
     return self->dirty_bytes + self->open.bytes;
+}
+
+bool journal_is_dirty (const tasks_t *self)
+{
+    const engine_config_t *config = &self->base->config;
+    return self->dirty_tasks >= config->dirty_tasks_soft ||
+           journal_dirty_bytes (self) >= config->dirty_bytes_soft;
 }
 
 bool journal_is_overloaded (const tasks_t *self)
 {
     const engine_config_t *config = &self->base->config;
     return journal_pending_inputs (self) >= config->pending_inputs_soft ||
-           self->pending_bytes + self->open.bytes >= config->pending_bytes_soft ||
-           self->dirty_tasks >= config->dirty_tasks_soft ||
-           journal_pending_bytes (self) >= config->dirty_bytes_soft;
+           journal_pending_bytes (self) >= config->pending_bytes_soft || journal_is_dirty (self);
 }

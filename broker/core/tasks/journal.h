@@ -40,9 +40,12 @@ batch_t *journal_take (tasks_t *self);
 size_t journal_inputs (const tasks_t *self);
 void journal_clear (tasks_t *self); /* everything that was applied and not kept (A21) */
 
-/* What is pending (A12, A19). */
+/* What is not durable yet (A19). */
 size_t journal_pending_inputs (const tasks_t *self);
 size_t journal_pending_bytes (const tasks_t *self);
+/* What is not written back yet, durable or not (A12). */
+size_t journal_dirty_bytes (const tasks_t *self);
+bool journal_is_dirty (const tasks_t *self); /* too much is not written back */
 bool journal_is_overloaded (const tasks_t *self);
 
 #endif

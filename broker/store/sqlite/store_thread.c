@@ -9,10 +9,6 @@
 #include "core/base/memory.h"
 
 enum {
-    /* What is few is written soon. Under load a task that lives for 50 ms would then often be
-     * written twice, so many wait longer. */
-    FEW_TASKS = 1000,
-    FEW_PERCENT = 40,    /* of the time that many may wait */
     STALL_MS = 1000,     /* between two tries when there is no space (A22) */
     REST_MS = 1000,      /* without a commit, until the journal says what is written (A10) */
     FORGET_MS = 1000,    /* between two looks for what is old */
@@ -53,10 +49,7 @@ static int64_t write_due_ms (const sqlite_store_t *self, int64_t last_ms)
 {
     if (dirty_tasks (&self->pending) >= self->options.dirty_tasks_max || self->stop)
         return 0;
-    uint32_t ms = self->options.dirty_ms_max;
-    if (dirty_tasks (&self->pending) < FEW_TASKS)
-        ms = (uint32_t) ((uint64_t) ms * FEW_PERCENT / 100);
-    int64_t due = self->pending.since_ms + ms;
+    int64_t due = self->pending.since_ms + self->options.dirty_ms_max;
     if (self->flush && last_ms + FLUSH_MS_MIN < due)
         due = last_ms + FLUSH_MS_MIN;
     return due;
