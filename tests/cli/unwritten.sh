@@ -8,7 +8,7 @@ export TASKMQD_STORE_WRITE_BACK_TIME TASKMQD_LIMITS_DIRTY_BYTES_SOFT TASKMQD_LIM
 start_broker
 head -c 200000 /dev/zero | tr '\0' x >payload
 for task in 1 2 3 4 5 6 7 8 9 10 11 12; do
-    run 0 timeout 50 taskctl submit q --file payload
+    run 0 timeout 50 taskctl submit q --label "task=$task" --file payload
 done
 run 0 taskctl -o json stats
 rounds=$(sed -n 's/.*"server_hard_limit": *\([0-9]*\).*/\1/p' out)
