@@ -115,7 +115,7 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "inputs not yet durable; beyond it nothing more is read")                                   \
     X (PENDING_BYTES_HARD, "limits/pending_bytes_hard", SIZE, NOW, 64 * CONFIG_M, CONFIG_M,        \
        64 * CONFIG_G, NULL, "the same in bytes")                                                   \
-    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, NOW, 100000, 100, 10000000, NULL,        \
+    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, NOW, 100000, 100, 10000000, NULL,       \
        "tasks not yet written back; beyond it submissions are answered OVERLOADED")                \
     X (DIRTY_BYTES_SOFT, "limits/dirty_bytes_soft", SIZE, NOW, 128 * CONFIG_M, CONFIG_M,           \
        64 * CONFIG_G, NULL, "the same in bytes")                                                   \

@@ -98,7 +98,7 @@ typedef struct engine_config {
         .live_bytes_max = 256u << 20, .stream_bytes_max = 64u << 20,                               \
         .worker_bytes_max = 64u << 20, .questions_bytes_max = 64u << 20, .links_max = 10000,       \
         .pending_inputs_soft = 20000, .pending_share = 50, .pending_bytes_soft = 16u << 20,        \
-        .dirty_tasks_soft = 100000, .dirty_bytes_soft = 128u << 20, .ring_bytes = 4u << 20,          \
+        .dirty_tasks_soft = 100000, .dirty_bytes_soft = 128u << 20, .ring_bytes = 4u << 20,        \
         .looks_max = 100000, .payload_cache_bytes = 64u << 20, .space_tasks_max = 1000000,         \
         .space_bytes_max = (size_t) 4 << 30, .space_values_max = TMQ_VALUES_MAX,                   \
         .space_sessions_max = TMQ_SESSIONS_MAX, .sessions_bytes_max = 128u << 20,                  \
