@@ -78,13 +78,46 @@ static bool judge_events (reading_t *reading, store_audit_t *report)
     return true;
 }
 
+static void note_task (void *context, const record_t *record)
+{
+    const reading_t *reading = context;
+    check_blobs_note_task (reading->blobs, record);
+}
+
+static void note_removal (void *context, const removal_t *removal)
+{
+    const reading_t *reading = context;
+    check_blobs_note_removal (reading->blobs, removal);
+}
+
+static void pass_over (void *context, const char *text)
+{
+    (void) context;
+    (void) text;
+}
+
+/* A second look: what is damaged was not known at the first one. What cannot be read was told
+ * there, and a task that is not found is not named. */
+static void find_tasks (reading_t *reading, const char *directory)
+{
+    store_error_t error;
+    store_audit_t again = {.found = pass_over,
+                           .task = note_task,
+                           .removal = note_removal,
+                           .tasks_only = true,
+                           .context = reading};
+    store_audit (&again, directory, &error);
+}
+
 /* Behind the tables, which say what there has to be. */
 static void read_blobs (reading_t *reading, const char *directory, blobs_found_t *out)
 {
     char path[DATA_PATH_SIZE + 8];
     snprintf (path, sizeof (path), "%s/blobs", directory);
     *out = (blobs_found_t){.found = show_finding, .context = reading};
-    check_blobs_read (reading->blobs, path, out);
+    if (check_blobs_read (reading->blobs, path, out))
+        find_tasks (reading, directory);
+    check_blobs_tell (reading->blobs, out);
 }
 
 static void say_left (const blobs_found_t *blobs)

@@ -18,16 +18,34 @@
 #include "core/base/map.h"
 #include "core/base/memory.h"
 #include "core/data/blob_row.h"
+#include "core/data/extra.h"
+#include "ids.h"
 
-enum { PIECE_BYTES = 256 * 1024, HEX_SIZE = 2 * TMQ_BLOB_HASH_BYTES + 1 };
+enum { PIECE_BYTES = 256 * 1024, HEX_SIZE = 2 * TMQ_BLOB_HASH_BYTES + 1, WRONG_SIZE = 160 };
 
 typedef struct blob {
     pack_blob_t file;
-    uint64_t tasks; /* 0: none any more */
+    uint64_t tasks;        /* 0: none any more */
+    struct damage *damage; /* NULL: none, or none that is told */
 } blob_t;
+
+typedef struct task_name {
+    tmq_id_t id;
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+} task_name_t;
+
+/* A blob that is missing or damaged, and the first tasks that name it. */
+typedef struct damage {
+    const blob_t *blob;
+    char wrong[WRONG_SIZE];
+    task_name_t tasks[CHECK_BLOBS_NAMED_MAX];
+    size_t tasks_count;
+} damage_t;
 
 struct check_blobs {
     map_t blobs;
+    damage_t damages[CHECK_BLOBS_TOLD_MAX];
+    size_t damages_count;
     uint8_t piece[PIECE_BYTES];
 };
 
@@ -101,20 +119,19 @@ static bool is_damaged (check_blobs_t *self, const char *directory, const blob_t
     return text[0] != '\0';
 }
 
-static void read_blob (check_blobs_t *self, const char *directory, const blob_t *blob,
-                       blobs_found_t *out)
+static void read_blob (check_blobs_t *self, const char *directory, blob_t *blob, blobs_found_t *out)
 {
-    char wrong[160];
-    char hex[HEX_SIZE];
-    char text[400];
+    char wrong[WRONG_SIZE];
     out->read++;
     if (!is_damaged (self, directory, blob, wrong, sizeof (wrong)))
         return;
-    sodium_bin2hex (hex, sizeof (hex), blob->file.hash, PACK_HASH_BYTES);
-    snprintf (text, sizeof (text), "blobs/%.2s/%s: %s; %" PRIu64 " %s", hex, hex + 2, wrong,
-              blob->tasks, blob->tasks == 1 ? "task names it" : "tasks name it");
     out->findings++;
-    out->found (out->context, text);
+    if (self->damages_count == CHECK_BLOBS_TOLD_MAX)
+        return;
+    damage_t *damage = &self->damages[self->damages_count++];
+    *damage = (damage_t){.blob = blob};
+    memcpy (damage->wrong, wrong, sizeof (wrong));
+    blob->damage = damage;
 }
 
 /* What nobody names: of tasks that have ended lately, or uploads that no submit came behind. */
@@ -138,15 +155,106 @@ static void count_left (check_blobs_t *self, const char *directory, blobs_found_
     free (files);
 }
 
-void check_blobs_read (check_blobs_t *self, const char *directory, blobs_found_t *out)
+bool check_blobs_read (check_blobs_t *self, const char *directory, blobs_found_t *out)
 {
     size_t cursor = 0;
-    const blob_t *blob;
+    blob_t *blob;
     out->findings = out->read = out->left = out->left_bytes = 0;
     while ((blob = map_each (&self->blobs, &cursor)) != NULL)
         if (blob->tasks > 0)
             read_blob (self, directory, blob, out);
     count_left (self, directory, out);
+    return self->damages_count > 0;
+}
+
+/* The tasks. */
+
+static bool is_of (const task_name_t *name, const tmq_id_t *id, const char *ns)
+{
+    return memcmp (&name->id, id, sizeof (*id)) == 0 && strcmp (name->ns, ns) == 0;
+}
+
+static void forget_task (check_blobs_t *self, const tmq_id_t *id, const char *ns)
+{
+    for (size_t i = 0; i < self->damages_count; i++) {
+        damage_t *damage = &self->damages[i];
+        size_t kept = 0;
+        for (size_t t = 0; t < damage->tasks_count; t++)
+            if (!is_of (&damage->tasks[t], id, ns))
+                damage->tasks[kept++] = damage->tasks[t];
+        damage->tasks_count = kept;
+    }
+}
+
+/* hash: of a body of the task, also of one that is no blob. */
+static void name_task (check_blobs_t *self, const record_t *record, const ProtobufCBinaryData *hash)
+{
+    const blob_t *blob = hash->len == PACK_HASH_BYTES ? blob_find (self, hash->data) : NULL;
+    damage_t *damage = blob == NULL ? NULL : blob->damage;
+    if (damage == NULL || damage->tasks_count == CHECK_BLOBS_NAMED_MAX)
+        return;
+    for (size_t i = 0; i < damage->tasks_count; i++)
+        if (is_of (&damage->tasks[i], &record->id, record->ns))
+            return;
+    task_name_t *name = &damage->tasks[damage->tasks_count++];
+    name->id = record->id;
+    snprintf (name->ns, sizeof (name->ns), "%s", record->ns);
+}
+
+void check_blobs_note_task (check_blobs_t *self, const record_t *record)
+{
+    forget_task (self, &record->id, record->ns);
+    if (record->extra == NULL)
+        return;
+    extra_t *extra = extra_new (record->extra);
+    const Taskmq__Extra *fields = extra->fields;
+    if (fields->payload_blob != NULL)
+        name_task (self, record, &fields->payload_blob->hash);
+    if (fields->result_blob != NULL)
+        name_task (self, record, &fields->result_blob->hash);
+    for (size_t i = 0; i < fields->n_artifacts; i++)
+        name_task (self, record, &fields->artifacts[i]->hash);
+    extra_free (extra);
+}
+
+void check_blobs_note_removal (check_blobs_t *self, const removal_t *removal)
+{
+    forget_task (self, &removal->id, removal->ns);
+}
+
+/* Tells. */
+
+/* "2 tasks name it: ID, ID (namespace other)" */
+static void say_tasks (const damage_t *self, char *out, size_t size)
+{
+    char id[ID_TEXT_SIZE];
+    const uint64_t tasks = self->blob->tasks;
+    size_t used = (size_t) snprintf (out, size, "%" PRIu64 " %s", tasks,
+                                     tasks == 1 ? "task names it" : "tasks name it");
+    for (size_t i = 0; i < self->tasks_count && used < size; i++) {
+        const task_name_t *name = &self->tasks[i];
+        const bool plain = strcmp (name->ns, "default") == 0;
+        id_format (&name->id, id);
+        used += (size_t) snprintf (out + used, size - used, "%s%s%s%s%s", i == 0 ? ": " : ", ", id,
+                                   plain ? "" : " (namespace ", plain ? "" : name->ns,
+                                   plain ? "" : ")");
+    }
+    if (self->tasks_count == CHECK_BLOBS_NAMED_MAX && tasks > CHECK_BLOBS_NAMED_MAX && used < size)
+        snprintf (out + used, size - used, " and %" PRIu64 " more", tasks - CHECK_BLOBS_NAMED_MAX);
+}
+
+void check_blobs_tell (const check_blobs_t *self, const blobs_found_t *out)
+{
+    char hex[HEX_SIZE];
+    char tasks[CHECK_BLOBS_NAMED_MAX * (ID_TEXT_SIZE + TMQ_NAME_LENGTH_MAX + 16) + 64];
+    char text[sizeof (tasks) + WRONG_SIZE + HEX_SIZE + 16];
+    for (size_t i = 0; i < self->damages_count; i++) {
+        const damage_t *damage = &self->damages[i];
+        sodium_bin2hex (hex, sizeof (hex), damage->blob->file.hash, PACK_HASH_BYTES);
+        say_tasks (damage, tasks, sizeof (tasks));
+        snprintf (text, sizeof (text), "blobs/%.2s/%s: %s; %s", hex, hex + 2, damage->wrong, tasks);
+        out->found (out->context, text);
+    }
 }
 
 check_blobs_t *check_blobs_new (void)

@@ -19,6 +19,11 @@ typedef struct store_audit {
      * the changes of them in their order. NULL: nobody is. */
     void (*row) (void *context, const row_t *row);
     row_kind_t row_kind;
+    /* Told of each undamaged task, as `row` is of rows, and of each that a commit that waits
+     * removes. NULL: nobody is. */
+    void (*task) (void *context, const record_t *record);
+    void (*removal) (void *context, const removal_t *removal);
+    bool tasks_only; /* nothing else is read, for a second look */
     /* Told of the block that has the event at this position, of the tables or of a commit that
      * waits. NULL: nobody is. */
     void (*block) (void *context, const event_block_t *block);

@@ -18,6 +18,10 @@ for name in one two three; do
     cp out $name.id
 done
 run 0 taskctl submit q --file one
+again=$(cat out)
+for _ in 1 2 3 4 5 6 7; do
+    run 0 taskctl -n other submit q --file two
+done
 stop_broker
 run 0 taskmqd --check --data .taskmq
 out_has ', 3 blobs and .*: no damage$'
@@ -34,9 +38,9 @@ printf X | dd of=".taskmq/$(file_of one)" bs=1 seek=1000 conv=notrunc 2>dd.err
 mv ".taskmq/$(file_of two)" kept
 truncate -s 299999 ".taskmq/$(file_of three)"
 run 15 taskmqd --check --data .taskmq
-out_has "^$(file_of one): is damaged: its bytes are not those of its name; 2 tasks name it\$"
-out_has "^$(file_of two): is missing; 1 task names it\$"
-out_has "^$(file_of three): has 299999 bytes in place of 300000; 1 task names it\$"
+out_has "^$(file_of one): is damaged: its bytes are not those of its name; 2 tasks name it: $(cat one.id), $again\$"
+out_has "^$(file_of two): is missing; 8 tasks name it: $(cat two.id), ([0-9a-f-]{36} \(namespace other\),? ?){4} and 3 more\$"
+out_has "^$(file_of three): has 299999 bytes in place of 300000; 1 task names it: $(cat three.id)\$"
 out_has ': 3 findings$'
 out_lacks 'is good$'
 
@@ -61,8 +65,8 @@ mv .taskmq old
 run 0 taskmqd --restore b.tar --data .taskmq
 err_has 'id=RESTORED-BLOBS .* missing=2'
 run 15 taskmqd --check --data .taskmq
-out_has "^$(file_of one): is missing; 2 tasks name it\$"
-out_has "^$(file_of three): is missing; 1 task names it\$"
+out_has "^$(file_of one): is missing; 2 tasks name it: $(cat one.id), $again\$"
+out_has "^$(file_of three): is missing; 1 task names it: $(cat three.id)\$"
 out_has ': 2 findings$'
 start_broker
 run 0 taskctl payload "$(cat two.id)"
@@ -72,3 +76,15 @@ err_has 'is missing'
 run 9 taskctl -o json backup again.tar # what is missing is told as what is damaged
 err_has 'lacks 2 large bodies'
 run 0 taskctl get "$(cat one.id)"
+
+# Behind a kill, what waits in the journal counts: tasks that it brings, and those that it removes.
+yes 'this is four' | head -c 300000 >four
+run 0 taskctl submit q --file four
+cp out four.id
+submit q --file four
+run 0 taskctl cancel "$id"
+run 0 taskctl purge "$id"
+kill_broker
+rm ".taskmq/$(file_of four)"
+run 15 taskmqd --check --data .taskmq
+out_has "^$(file_of four): is missing; 1 task names it: $(cat four.id)\$"

@@ -128,10 +128,13 @@ static void check_task (check_t *self, sqlite3_stmt *row)
     store_error_t error;
     self->report->tasks++;
     names_trim (self->reader.names);
-    if (row_read (&self->reader, row, true, &record, &error) == STORE_OK)
-        record_free (record);
-    else
+    if (row_read (&self->reader, row, true, &record, &error) != STORE_OK) {
         found_error (self, &error);
+        return;
+    }
+    if (self->report->task != NULL)
+        self->report->task (self->report->context, record);
+    record_free (record);
 }
 
 static void check_attempt (check_t *self, sqlite3_stmt *row)
@@ -190,6 +193,10 @@ static void note_batch (store_audit_t *report, const batch_t *batch)
         report->last_pos = last > report->last_pos ? last : report->last_pos;
         show_block (report, block);
     }
+    for (size_t i = 0; report->task != NULL && i < batch->records_count; i++)
+        report->task (report->context, batch->records[i]);
+    for (size_t i = 0; report->removal != NULL && i < batch->removals_count; i++)
+        report->removal (report->context, &batch->removals[i]);
 }
 
 static void check_kind_row (check_t *self, sqlite3_stmt *row)
@@ -224,6 +231,16 @@ static void check_batch (check_t *self, sqlite3_stmt *row)
     batch_free (batch);
 }
 
+/* What is in the tables behind the tasks. */
+static void check_others (check_t *self)
+{
+    each_row (self, ATTEMPTS, check_attempt);
+    each_row (self, TOMBSTONES, check_tombstone);
+    each_row (self, EVENTS, check_events);
+    each_row (self, KIND_ROWS, check_kind_row);
+    each_row (self, FOREIGN_KEYS, check_reference);
+}
+
 static store_code_t check_tables (check_t *self, store_error_t *error)
 {
     name_numbers_t names = {0};
@@ -234,14 +251,12 @@ static store_code_t check_tables (check_t *self, store_error_t *error)
     if (code == STORE_OK) {
         self->reader = (row_reader_t){&names, statements, arena_new (ROW_UNPACKED_MAX)};
         each_row (self, META, check_meta);
-        each_row (self, NAMES, check_name);
+        if (!self->report->tasks_only)
+            each_row (self, NAMES, check_name);
         if (self->report->upgraded == 0)
             each_row (self, TASKS, check_task);
-        each_row (self, ATTEMPTS, check_attempt);
-        each_row (self, TOMBSTONES, check_tombstone);
-        each_row (self, EVENTS, check_events);
-        each_row (self, KIND_ROWS, check_kind_row);
-        each_row (self, FOREIGN_KEYS, check_reference);
+        if (!self->report->tasks_only)
+            check_others (self);
         arena_free (self->reader.arena);
         sql_finalize (statements, ROW_STATEMENTS);
     }
@@ -259,7 +274,8 @@ static store_code_t check_parts (check_t *self, const char *directory, bool tabl
                                  store_error_t *error)
 {
     bool cut;
-    if (wal_scan (directory, self->file, &cut, error) != STORE_OK)
+    const bool whole = !self->report->tasks_only;
+    if (whole && wal_scan (directory, self->file, &cut, error) != STORE_OK)
         found_error (self, error);
     int64_t version = 0;
     store_code_t code = schema_open_unchanged (&self->db, directory, tables, &version, error);
@@ -271,7 +287,8 @@ static store_code_t check_parts (check_t *self, const char *directory, bool tabl
         return code;
     if (tables)
         note_version (self->report, version);
-    each_row (self, STRUCTURE, check_structure);
+    if (whole)
+        each_row (self, STRUCTURE, check_structure);
     if (tables)
         code = check_tables (self, error);
     else if (version == SCHEMA_JOURNAL_VERSION)
