@@ -12,8 +12,6 @@
 #ifndef TASKMQ_STORE_SEARCH_H
 #define TASKMQ_STORE_SEARCH_H
 
-#include <stdatomic.h>
-
 #include "core/data/search.h"
 #include "store/error.h"
 
@@ -22,7 +20,7 @@
 enum {
     SEARCH_TEXTS = 5,        /* of a document */
     SEARCH_TURNS_MAX = 2047, /* of a task; further ones are not found */
-    SEARCH_WALK_MAX = 500
+    SEARCH_WALK_MAX = 500    /* tasks of one step of a walk */
 };
 
 /* Texts that stand together: no phrase goes from one into the next. */
@@ -54,14 +52,17 @@ store_code_t search_writer_open (search_writer_t **out, const char *directory, u
                                  store_error_t *error);
 void search_writer_close (search_writer_t **self); /* accepts a NULL object */
 
+/* A transaction: what is put and dropped in it is found together with its place, or not at all. */
 store_code_t search_writer_begin (search_writer_t *self, store_error_t *error);
+/* Where it fails, and where something before it did, a rollback has to follow. */
 store_code_t search_writer_commit (search_writer_t *self, const search_place_t *place,
                                    store_error_t *error);
 void search_writer_rollback (search_writer_t *self);
 
 /* Between begin and commit. */
 
-/* Replaces the document, unless it is the same. One without any text is taken out. */
+/* Replaces the document, unless it is the same. One without any text is taken out. A turn beyond
+ * SEARCH_TURNS_MAX, and a namespace beyond the 65,535th, are passed over. */
 store_code_t search_writer_put (search_writer_t *self, const search_doc_t *doc,
                                 store_error_t *error);
 /* The last turn of the task that is there; 0: none. */
@@ -116,6 +117,7 @@ store_code_t search_reader_begin_task (search_reader_t *self, const char *ns,
  * down. When it is TIRED, every task from out->number on was judged. */
 store_code_t search_reader_next (search_reader_t *self, search_hit_t *out, size_t *looks,
                                  search_step_t *step, store_error_t *error);
+/* Ends a search, also one whose beginning failed: until then the file keeps its log for it. */
 void search_reader_end (search_reader_t *self);
 /* Excerpts of documents that search_reader_next gave, falling by number. It stays NULL of one that
  * has gone, and where making it takes too many looks. The caller frees them. */

@@ -532,6 +532,45 @@ static void much_text_goes_in_parts (void **state)
     assert_int_equal (search_stage_found (self, "default", "number17"), 1);
 }
 
+static void run_sql (const char *path, const char *text)
+{
+    sqlite3 *db;
+    assert_int_equal (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, text, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close (db);
+}
+
+/* Behind its documents no key follows that is a number of 64 bits. */
+static void the_last_namespace_keeps_its_documents (void **state)
+{
+    search_stage_t *self = *state;
+    char directory[128];
+    char path[160];
+    search_writer_t *writer;
+    search_place_t place;
+    store_error_t error;
+    search_walk_t walk = {0};
+    const search_doc_t doc = {.ns = "last", .number = 1, .texts = {{"word", 4}}};
+    search_stage_path (directory, self, "full");
+    snprintf (path, sizeof (path), "%s/%s", directory, SEARCH_FILE);
+    assert_int_equal (mkdir (directory, 0700), 0);
+    assert_int_equal (search_writer_open (&writer, directory, 1, 1, true, &place, &error), 0);
+    search_writer_close (&writer);
+    run_sql (path,
+             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 65534)"
+             " INSERT INTO space SELECT i, 'n' || i FROM n");
+    assert_int_equal (search_writer_open (&writer, directory, 1, 1, false, &place, &error), 0);
+    assert_int_equal (search_writer_begin (writer, &error), 0);
+    assert_int_equal (search_writer_put (writer, &doc, &error), 0);
+    assert_int_equal (search_writer_drop_spaces (writer, &error), 0);
+    assert_int_equal (search_writer_walk (writer, &walk, &error), 0);
+    assert_int_equal (walk.count, 1);
+    assert_string_equal (walk.ns, "last");
+    assert_int_equal (walk.place >> 47, SEARCH_SPACES_MAX);
+    assert_int_equal (search_writer_commit (writer, &place, &error), 0);
+    search_writer_close (&writer);
+}
+
 /* FTS5 walks its own order downwards: nothing is sorted, nothing is read that is not asked for. */
 static void a_page_is_read_in_the_index_order (void **state)
 {
@@ -582,6 +621,8 @@ int main (void)
                  "sqlite"),
         ON_WITH (an_index_that_lagged_too_far_misses_nothing, search_stage_setup,
                  search_stage_teardown, "sqlite"),
+        ON_WITH (the_last_namespace_keeps_its_documents, search_stage_setup, search_stage_teardown,
+                 "sqlite"),
         ON_WITH (a_page_is_read_in_the_index_order, search_stage_setup, search_stage_teardown,
                  "sqlite"),
     };

@@ -42,7 +42,7 @@ enum statement {
     SUM_PUT,
     FOUND_PUT,
     FOUND_DROP,
-    SUMS_OF,
+    FIRST_OF,
     SUM_DROP,
     LAST_OF,
     WALK,
@@ -60,17 +60,19 @@ static const char *const TEXTS[STATEMENTS] = {
     [SPACE_ADD] = "INSERT INTO space VALUES (?1, ?2)",
     [SPACE_NAME] = "SELECT name FROM space WHERE id = ?1",
     [SPACES_DROP] = "DELETE FROM space WHERE NOT EXISTS (SELECT 1 FROM doc"
-                    " WHERE key >= space.id << 47 AND key < (space.id + 1) << 47)",
+                    " WHERE key BETWEEN (id << 47) AND (id << 47) + ((1 << 47) - 1))",
     [SUM_OF] = "SELECT sum FROM doc WHERE key = ?1",
     [SUM_PUT] = "INSERT OR REPLACE INTO doc VALUES (?1, ?2)",
     [FOUND_PUT] = "INSERT INTO found (rowid, a, b, c, d, e) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [FOUND_DROP] = "DELETE FROM found WHERE rowid = ?1",
-    [SUMS_OF] = "SELECT key FROM doc WHERE key BETWEEN ?1 AND ?2 LIMIT 1",
+    [FIRST_OF] = "SELECT key FROM doc WHERE key BETWEEN ?1 AND ?2 LIMIT 1",
     [SUM_DROP] = "DELETE FROM doc WHERE key = ?1",
     [LAST_OF] = "SELECT max (key) FROM doc WHERE key BETWEEN ?1 AND ?2",
     [WALK] = "SELECT key FROM doc WHERE key > ?1 ORDER BY key",
     [PLACE_PUT] = "UPDATE place SET pos = ?1, building = ?2, built = ?3",
 };
+
+_Static_assert(SEARCH_NUMBER_BITS + SEARCH_TURN_BITS == 47, "SPACES_DROP has it as a number");
 
 struct search_writer {
     sqlite3 *db;
@@ -366,9 +368,9 @@ store_code_t search_writer_drop (search_writer_t *self, const char *ns, int64_t 
     store_code_t code = space_of (self, ns, false, &space, error);
     while (code == STORE_OK && space != 0 && found) {
         int64_t key;
-        sqlite3_stmt *statement = with_key (self, SUMS_OF, search_key (space, number, 0));
+        sqlite3_stmt *statement = with_key (self, FIRST_OF, search_key (space, number, 0));
         sqlite3_bind_int64 (statement, 2, search_key (space, number, SEARCH_TURNS_MAX));
-        code = ask (self, SUMS_OF, &key, &found, error);
+        code = ask (self, FIRST_OF, &key, &found, error);
         if (code == STORE_OK && found)
             code = drop (self, key, error);
     }
