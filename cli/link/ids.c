@@ -63,7 +63,7 @@ static int no_id (const app_t *app, const char *text)
     char hint[TMQ_NAME_LENGTH_MAX + 96];
     while (option->id != OPT_END && option->id != OPT_QUEUE)
         option++;
-    if (option->id == OPT_END || strlen (text) > TMQ_NAME_LENGTH_MAX)
+    if (option->id == OPT_END || strlen (text) > TMQ_NAME_LENGTH_MAX || strpbrk (text, " /"))
         return usage_error (app, by_id, "'%s' is not an id", text);
     snprintf (hint, sizeof hint, "%s; the tasks of a queue: --queue %s", by_id, text);
     return usage_error (app, hint, "'%s' is not an id", text);

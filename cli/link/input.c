@@ -113,13 +113,10 @@ static int open_given (const char *path)
                                    : open (path, O_RDONLY | O_CLOEXEC);
 }
 
-/* What the broker takes; where nothing is to be sent, what any would. 0 or an exit code. */
-static int ask_limit (uint64_t *out, app_t *app, bool sends)
+/* What the broker takes. 0 or an exit code. */
+static int ask_limit (uint64_t *out, app_t *app)
 {
     tmq_whoami_t who = {.size = sizeof who};
-    *out = TMQ_BLOB_BYTES_MAX;
-    if (!sends)
-        return 0;
     const int code = app_connect (app);
     if (code)
         return code;
@@ -130,7 +127,7 @@ static int ask_limit (uint64_t *out, app_t *app, bool sends)
 
 /* A stream that turns out to be long is read no further than the broker would take it: it may have
  * no end. */
-static int spool (input_t *out, app_t *app, int fd, bool sends)
+static int spool (input_t *out, app_t *app, int fd)
 {
     uint64_t limit;
     out->file = spool_make ();
@@ -138,7 +135,7 @@ static int spool (input_t *out, app_t *app, int fd, bool sends)
         return -1;
     if (out->length <= out->short_max)
         return 0;
-    const int code = ask_limit (&limit, app, sends);
+    const int code = ask_limit (&limit, app);
     if (code)
         return code;
     if (!copy_stream (out->file, fd, limit, &out->length))
@@ -150,8 +147,19 @@ static int spool (input_t *out, app_t *app, int fd, bool sends)
                        out->name, (uintmax_t) limit);
 }
 
-int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *path, size_t limit,
-                bool sends)
+/* 0, or the exit code of a file that the broker would not take. */
+static int judge_file (const input_t *in, app_t *app)
+{
+    uint64_t limit;
+    const int code = ask_limit (&limit, app);
+    if (code || in->length <= limit)
+        return code;
+    return code_error (app, TMQ_TOO_LARGE, BODY_LIMIT_HINT,
+                       "the file %s is too large: %ju bytes, at most %ju (limits/blob_bytes)",
+                       in->name, (uintmax_t) in->length, (uintmax_t) limit);
+}
+
+int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *path, size_t limit)
 {
     input_t in = {
         .name = strcmp (path, "-") == 0 ? "standard input" : path, .short_max = limit, .file = -1};
@@ -160,10 +168,13 @@ int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *p
     *data = NULL;
     *bytes = 0;
     *file = -1;
-    if (fd >= 0 && is_long_file (fd, limit, &in.length))
+    if (fd >= 0 && is_long_file (fd, limit, &in.length)) {
         in.file = fd;
-    else
-        code = fd < 0 ? -1 : spool (&in, app, fd, sends);
+        code = judge_file (&in, app);
+    } else {
+        code = fd < 0 ? -1 : spool (&in, app, fd);
+    }
+    *bytes = (size_t) in.length;
     if (code == 0 && in.length <= limit && !take_short (&in.file, data, bytes, in.length))
         code = -1;
     const int reason = errno;

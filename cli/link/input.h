@@ -17,11 +17,10 @@
  * bytes; more is an error. *data is freed by free () and ends with a NUL that does not count. */
 int read_all (const app_t *app, char **data, size_t *bytes, const char *path, size_t limit);
 
-/* The same, but what is longer than that becomes a file: *file is its descriptor, else -1. More
- * than the broker takes is an error, for which a stream that is long is read no further; sends:
- * there is a broker, to which it connects to ask. */
-int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *path, size_t limit,
-                bool sends);
+/* The same, but what is longer than that becomes a file of *bytes bytes: *file is its descriptor,
+ * else -1. More than the broker takes is an error. It connects to ask for that, and reads a stream
+ * no further. */
+int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *path, size_t limit);
 
 /* True if stdin is a pipe in which something waits to be read. */
 bool input_is_piped (void);

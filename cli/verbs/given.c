@@ -53,14 +53,14 @@ int given_read (given_t *out, const app_t *app, size_t operand, size_t bytes_max
 }
 
 int given_read_large (given_t *out, int *file, app_t *app, size_t operand, size_t bytes_max,
-                      bool sends, const char *what)
+                      const char *what)
 {
     const char *path;
     *file = -1;
     int code = find_given (out, &path, app, operand, bytes_max, what);
     if (code || !path)
         return code;
-    code = read_large (app, &out->owned, &out->length, file, path, bytes_max, sends);
+    code = read_large (app, &out->owned, &out->length, file, path, bytes_max);
     out->given = !code && *file < 0;
     if (out->given)
         out->bytes = out->owned;

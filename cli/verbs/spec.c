@@ -263,13 +263,14 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
 static int read_payload (spec_t *self, app_t *app, size_t place)
 {
     given_t given;
-    const bool sends = !args_has (&app->args, OPT_DRY_RUN);
-    const int code = self->takes_files
-                         ? given_read_large (&given, &self->file, app, place, TMQ_FRAME_BYTES_MAX,
-                                             sends, "the payload")
-                         : given_read (&given, app, place, TMQ_FRAME_BYTES_MAX, "the payload");
+    const int code =
+        self->takes_files
+            ? given_read_large (&given, &self->file, app, place, TMQ_FRAME_BYTES_MAX, "the payload")
+            : given_read (&given, app, place, TMQ_FRAME_BYTES_MAX, "the payload");
     if (given.owned)
         keep (self, given.owned);
+    if (self->file >= 0)
+        self->file_bytes = given.length;
     if (!code && given.given) {
         self->submit.payload = given.bytes;
         self->submit.payload_bytes = given.length;
@@ -594,9 +595,10 @@ void spec_write (json_writer_t *writer, const spec_t *self)
     char id[37];
     json_write_object_begin (writer);
     write_string (writer, "queue", submit->queue);
-    json_write_key (writer, "data");
-    if (self->file >= 0) /* larger than a line of --batch may be */
-        json_write_null (writer);
+    /* A key that no line of a batch has: as one it would submit another payload. */
+    json_write_key (writer, self->file >= 0 ? "data_bytes" : "data");
+    if (self->file >= 0)
+        json_write_uint (writer, self->file_bytes);
     else
         json_write_body (writer, "text/plain", submit->payload_bytes ? submit->payload : "",
                          submit->payload_bytes);

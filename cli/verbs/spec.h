@@ -20,7 +20,8 @@ typedef struct spec {
     size_t earlier_count;    /* line N is at N - 1 */
     bool takes_files;        /* the payload may be larger than a frame … */
     int file;                /* … and is in this file then; -1: it is not */
-    char **owned;            /* freed with the spec */
+    uint64_t file_bytes;
+    char **owned; /* freed with the spec */
     size_t owned_count;
 } spec_t;
 
@@ -35,7 +36,7 @@ bool spec_from_line (spec_t *self, const char *line, size_t length, char *why, s
 /* A policy of --after by its name, and back. */
 const char *after_name (tmq_after_t policy);
 bool after_find (tmq_after_t *out, const char *name);
-/* As a line of a batch file. */
+/* As a line of a batch file; of a payload that is in a file it has the length alone. */
 void spec_write (json_writer_t *writer, const spec_t *self);
 
 #endif

@@ -19,6 +19,9 @@
 #include "verbs/verbs.h"
 #include "verbs/wait.h"
 
+/* What the library says of the file that it reads begins so; it does not know its name. */
+static const char THE_FILE[] = "the file ";
+
 static bool has_request_id (const tmq_submit_t *submit)
 {
     static const uint8_t none[sizeof submit->request_id];
@@ -49,9 +52,12 @@ static int submit_error (const app_t *app, const tmq_submit_t *submit, const tmq
     char id[37];
     char hint[160];
     const char *file = args_text (&app->args, OPT_FILE);
-    if (error->code == TMQ_TOO_LARGE && strstr (error->text, "limits/blob_bytes"))
-        return code_error (app, TMQ_TOO_LARGE, BODY_LIMIT_HINT, "the payload%s%s is too large: %s",
-                           file ? ", the file " : "", file ? file : "", error->text);
+    if (file && strncmp (error->text, THE_FILE, strlen (THE_FILE)) == 0) {
+        const bool changed = error->code == TMQ_CONFLICT;
+        return code_error (app, error->code,
+                           changed ? "submit it when nobody writes to it, or submit a copy" : NULL,
+                           "%s: %s", file, error->text);
+    }
     if (error->code != TMQ_UNKNOWN)
         return library_error (app, error, submit->queue);
     tmq_id_format (&submit->id, id);
@@ -90,7 +96,9 @@ static int dry_run (const app_t *app, const spec_t *spec)
 {
     items_t items;
     if (app->format != FORMAT_JSON && app->format != FORMAT_JSONL)
-        note (app, "nothing was submitted; as a line of --batch it would be:");
+        note (app, spec->file < 0 ? "nothing was submitted; as a line of --batch it would be:"
+                                  : "nothing was submitted; the broker takes a payload of this "
+                                    "length, which is too long to be shown:");
     items_begin (&items, app, true);
     spec_write (items_open (&items), spec);
     items_close (&items);

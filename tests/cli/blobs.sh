@@ -41,8 +41,19 @@ run 0 taskctl -o json get --payload "$id"
 json payload null
 json payload_bytes "$(wc -c <large)"
 out_has '"payload_hash":"[0-9a-f]{64}"'
+# A dry run of it asks the broker whether it takes so much, and what it shows is no line of a batch.
 run 0 taskctl submit q --file large --dry-run
-out_has '"data":null'
+out "{\"queue\":\"q\",\"data_bytes\":$(wc -c <large)}"
+err_has '^nothing was submitted; the broker takes a payload of this length'
+cp out line
+run 2 taskctl submit --batch line
+err_has "line 1: unknown key 'data_bytes'"
+run 0 sh -c 'taskctl submit q - --dry-run <large'
+run 2 sh -c 'taskctl submit q - --dry-run </dev/zero'
+err_has 'standard input has more than 16777216 bytes'
+truncate -s 17000000 sparse
+run 2 taskctl submit q --file sparse --dry-run
+err_has 'the file sparse is too large: 17000000 bytes, at most 16777216 .limits/blob_bytes.'
 
 # Programs have it on stdin, or in their file.
 kill_broker

@@ -34,11 +34,13 @@ cp large growing
 spawn writer sh -c 'while :; do echo more >>growing; done'
 is_refused ()
 {
-    taskctl submit growing --file growing 2>growing.err
+    taskctl submit q --file growing 2>growing.err
     [ $? -eq 6 ] && grep -q 'the file changed while it was read' growing.err
 }
 eventually is_refused
 signal writer KILL
+grep -qx 'taskctl: growing: the file changed while it was read' growing.err || fail 'the file is not named'
+grep -qx 'hint: submit it when nobody writes to it, or submit a copy' growing.err || fail 'no hint'
 
 # A client that is killed in the middle, and a broker: the upload goes on.
 head -c 15000000 /dev/urandom >fifteen
