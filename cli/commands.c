@@ -584,6 +584,7 @@ static const command_t commands[] = {
                  "taskctl cleanup --dry-run\n"
                  "taskctl cleanup",
      .options = cleanup_options,
+     .operands_max = 1, /* which is refused with a reason */
      .pages = true,
      .run = run_cleanup},
     {.name = "import",

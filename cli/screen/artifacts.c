@@ -5,6 +5,8 @@
 #include "screen/artifacts.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "screen/output.h"
@@ -61,17 +63,33 @@ void artifacts_table (const app_t *app, const tmq_artifact_list_t *list)
     table_end (table);
 }
 
+static size_t width_of (const char *text)
+{
+    return columns_of (text, strlen (text));
+}
+
+/* Names and sizes stand in columns. */
 void artifacts_show (const app_t *app, const tmq_artifact_list_t *list)
 {
-    enum { INDENT = 4 };
+    enum { INDENT = 4, GAP = 2 };
     char size[UNITS_TEXT_SIZE];
+    size_t names = 0;
+    size_t sizes = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        char *name = safe_text (app, list->artifacts[i].name);
+        const size_t bytes = width_of (size_format (size, list->artifacts[i].bytes));
+        names = width_of (name) > names ? width_of (name) : names;
+        sizes = bytes > sizes ? bytes : sizes;
+        free (name);
+    }
     printf ("  %sartifacts%s\n", paint_dim (app), paint_end (app));
     for (size_t i = 0; i < list->count; i++) {
         const tmq_artifact_info_t *artifact = &list->artifacts[i];
-        printf ("%*s", INDENT, "");
-        print_text (app, stdout, artifact->name);
-        printf ("  %s%s  ", paint_dim (app), size_format (size, artifact->bytes));
+        char *name = safe_text (app, artifact->name);
+        printf ("%*s%s%*s", INDENT, "", name, (int) (names - width_of (name) + GAP), "");
+        printf ("%s%*s  ", paint_dim (app), (int) sizes, size_format (size, artifact->bytes));
         print_text (app, stdout, artifact->type);
         printf ("  attempt %" PRIu32 "%s\n", artifact->attempt, paint_end (app));
+        free (name);
     }
 }

@@ -83,43 +83,82 @@ static void print_excerpt (const app_t *app, const tmq_found_t *found)
     print_piece (app, found->excerpt + at, strlen (found->excerpt) - at);
 }
 
-static void print_found (const app_t *app, const tmq_task_t *task, const tmq_found_t *found)
+/* A page on its way to a table. */
+typedef struct shown {
+    const app_t *app;
+    const tmq_found_list_t *page;
+} shown_t;
+
+static void print_below (void *context, size_t row)
+{
+    const shown_t *self = context;
+    fputs ("    ", stdout);
+    print_excerpt (self->app, &self->page->found[row]);
+    putchar ('\n');
+}
+
+static void add_row (table_t *table, const tmq_task_t *task, const tmq_found_t *found)
 {
     char id[37];
     char when[UNITS_TEXT_SIZE];
     tmq_id_format (&task->id, id);
-    printf ("%s%s%s  %s%s%s  ", paint_bold (app), id + id_from (FULL_ID_COLUMNS), paint_end (app),
-            paint_status (app, task->status), tmq_status_text (task->status), paint_end (app));
-    print_text (app, stdout, task->queue);
-    printf ("  %s%s", paint_dim (app),
-            time_format_relative (when, (int64_t) task->created_at, (int64_t) wall_ms ()));
+    table_row (table);
+    table_set (table, 0, "%s", id + id_from (FULL_ID_COLUMNS));
+    table_set (table, 1, "%s", tmq_status_text (task->status));
+    table_paint (table, 1, task->status);
+    table_set (table, 2, "%s", task->queue);
+    table_set (table, 3, "%s",
+               time_format_relative (when, (int64_t) task->created_at, (int64_t) wall_ms ()));
     if (found->turn > 0)
-        printf ("  turn %" PRIu32, found->turn);
-    printf ("%s\n    ", paint_end (app));
-    print_excerpt (app, found);
-    putchar ('\n');
+        table_set (table, 4, "%" PRIu32, found->turn);
+    else
+        table_set (table, 4, "%s", "");
 }
 
-void found_show (items_t *items, const tmq_task_t *task, const tmq_found_t *found)
+/* Rows as those of a list, each with its excerpt below it. */
+static void show_table (const app_t *app, const tmq_found_list_t *page, bool headings)
+{
+    static const column_t columns[] = {{"ID", COLUMN_LEFT},
+                                       {"STATUS", COLUMN_LEFT},
+                                       {"QUEUE", COLUMN_TRUNCATE},
+                                       {"CREATED", COLUMN_RIGHT},
+                                       {"TURN", COLUMN_RIGHT | 1 * COLUMN_YIELDS}};
+    shown_t shown = {app, page};
+    if (page->tasks->count == 0)
+        return;
+    table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, headings);
+    for (size_t i = 0; i < page->tasks->count; i++)
+        add_row (table, page->tasks->tasks[i], &page->found[i]);
+    table_end_with (table, print_below, &shown);
+}
+
+static void add_object (items_t *items, const tmq_task_t *task, const tmq_found_t *found)
+{
+    json_writer_t *writer = items_open (items);
+    json_write_object_begin (writer);
+    write_task_members (writer, task, false);
+    write_found (writer, found);
+    json_write_object_end (writer);
+    items_close (items);
+}
+
+void found_show (items_t *items, const tmq_found_list_t *page)
 {
     const app_t *app = items->app;
+    const size_t count = page->tasks->count;
     if (app_wants_json (app)) {
-        json_writer_t *writer = items_open (items);
-        json_write_object_begin (writer);
-        write_task_members (writer, task, false);
-        write_found (writer, found);
-        json_write_object_end (writer);
-        items_close (items);
+        for (size_t i = 0; i < count; i++)
+            add_object (items, page->tasks->tasks[i], &page->found[i]);
         return;
     }
-    if (app->format == FORMAT_ID) {
+    for (size_t i = 0; app->format == FORMAT_ID && i < count; i++) {
         char id[37];
-        tmq_id_format (&task->id, id);
+        tmq_id_format (&page->tasks->tasks[i]->id, id);
         puts (id);
-    } else {
-        print_found (app, task, found);
     }
-    items->count++;
+    if (app->format != FORMAT_ID)
+        show_table (app, page, items->count == 0);
+    items->count += count;
 }
 
 void found_note (app_t *app, const tmq_found_list_t *list)

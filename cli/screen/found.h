@@ -8,8 +8,8 @@
 
 #include "screen/items.h"
 
-/* One task: two lines, an id, or JSON, by the format. */
-void found_show (items_t *items, const tmq_task_t *task, const tmq_found_t *found);
+/* The tasks of a page: rows with an excerpt below each, ids, or JSON, by the format. */
+void found_show (items_t *items, const tmq_found_list_t *page);
 /* What the answer may lack, on stderr. */
 void found_note (app_t *app, const tmq_found_list_t *list);
 

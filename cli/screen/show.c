@@ -145,8 +145,7 @@ static void print_clock (const app_t *app, uint64_t at)
         printf ("%s%s%s", paint_dim (app), text + CLOCK_FROM, paint_end (app));
 }
 
-/* The columns that a text takes; escape sequences take none. */
-static size_t columns_of (const char *text, size_t length)
+size_t columns_of (const char *text, size_t length)
 {
     size_t columns = 0;
     bool escape = false;

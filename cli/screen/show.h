@@ -40,6 +40,8 @@ const char *progress_text (char *out, size_t size, double done, double total, co
  * result, payload's body the payload (NULL: not shown); events may be NULL. */
 void show_card (const app_t *app, const tmq_task_t *task, const uint64_t *parts,
                 const tmq_task_t *payload, tmq_event_t *const *events, size_t events_count);
+/* The columns that the first bytes of a text take; escape sequences take none. */
+size_t columns_of (const char *text, size_t length);
 /* Text from a task, between words in as many lines as the terminal makes of it. column: where the
  * line stands now; indent: where the following lines begin. */
 void print_wrapped_text (const app_t *app, const char *text, size_t column, size_t indent);

@@ -33,6 +33,7 @@ struct table {
     int yields[COLUMNS_MAX]; /* 0: not at all */
     size_t widths[COLUMNS_MAX];
     size_t count;
+    bool headings;
 };
 
 /* Colours. */
@@ -119,6 +120,7 @@ table_t *table_new (const app_t *app, const column_t *columns, size_t count, boo
         self->widths[i] = headings ? strlen (columns[i].title) : 0;
     }
     self->count = count;
+    self->headings = headings;
     return self;
 }
 
@@ -273,12 +275,38 @@ size_t table_rows (const table_t *self)
     return scols_table_get_nlines (self->scols);
 }
 
+static void table_free (table_t *self)
+{
+    scols_unref_table (self->scols);
+    free (self);
+}
+
 void table_end (table_t *self)
 {
     table_fit (self);
     if (terminal_columns ())
         cut_rows (self);
     scols_print_table (self->scols);
-    scols_unref_table (self->scols);
-    free (self);
+    table_free (self);
+}
+
+void table_end_with (table_t *self, table_below_t *below, void *context)
+{
+    char *text = NULL;
+    char *rest;
+    size_t row = 0;
+    bool is_heading = self->headings;
+    table_fit (self);
+    if (terminal_columns ())
+        cut_rows (self);
+    if (scols_print_table_to_string (self->scols, &text) != 0)
+        or_die (NULL);
+    for (char *line = strtok_r (text, "\n", &rest); line; line = strtok_r (NULL, "\n", &rest)) {
+        puts (line);
+        if (!is_heading)
+            below (context, row++);
+        is_heading = false;
+    }
+    free (text);
+    table_free (self);
 }

@@ -49,6 +49,10 @@ void table_fit (table_t *self);
 bool table_has_left_out (const table_t *self, size_t column);
 /* Prints and frees it. */
 void table_end (table_t *self);
+/* The same with what belongs to a row below it, which prints that with its newline. Rows count from
+ * 0. */
+typedef void table_below_t (void *context, size_t row);
+void table_end_with (table_t *self, table_below_t *below, void *context);
 /* Columns of the terminal on stdout, 0 if it is none; measured once. */
 size_t terminal_columns (void);
 

@@ -130,6 +130,8 @@ static int get_some (const app_t *app, const tmq_id_t *id, const tmq_artifact_li
         any = true;
         const int one = get_one (&wanted, path, directory);
         code = code ? code : one;
+        if (one == EXIT_UNREACHABLE) /* each of the others would wait as long for nothing */
+            break;
     }
     if (!any && name)
         return code_error (app, TMQ_NOT_FOUND, "taskctl artifact list shows what there is",

@@ -83,7 +83,7 @@ static void add_item (listing_t *out, const tmq_cleanup_item_t *item)
         table_set (out->table, 0, "%s", id);
         table_set (out->table, 1, "%s", item->queue);
         table_set (out->table, 2, "%s", tmq_status_text (item->status));
-        table_set (out->table, 3, "%s", duration_format (unit, (int64_t) item->age_ms));
+        table_set (out->table, 3, "%s", time_format_relative (unit, 0, (int64_t) item->age_ms));
         table_set (out->table, 4, "%s", size_format (unit, item->bytes));
         table_set (out->table, 5, "%s of the %s", tmq_policy_text (item->policy), whose (item));
     } else if (out->json) {
@@ -125,7 +125,7 @@ static int look_at_page (app_t *app, listing_t *out, char *cursor, uint64_t *lef
 static int look (app_t *app)
 {
     static const column_t columns[] = {{"TASK", COLUMN_LEFT},   {"QUEUE", COLUMN_TRUNCATE},
-                                       {"STATUS", COLUMN_LEFT}, {"AGE", COLUMN_RIGHT},
+                                       {"STATUS", COLUMN_LEFT}, {"ENDED", COLUMN_RIGHT},
                                        {"BYTES", COLUMN_RIGHT}, {"WHY", COLUMN_LEFT}};
     const args_t *args = &app->args;
     const bool all = args_has (args, OPT_ALL);
@@ -155,6 +155,10 @@ int run_cleanup (app_t *app)
 {
     static const int of_look[] = {OPT_LIMIT, OPT_CURSOR, OPT_ALL};
     const bool dry = args_has (&app->args, OPT_DRY_RUN);
+    if (app->args.operands_count > 0)
+        return usage_error (app, "taskctl purge --queue NAME removes ended tasks of one queue",
+                            "cleanup applies the rules of all queues at once, and takes no '%s'",
+                            app->args.operands[0]);
     for (size_t i = 0; !dry && i < sizeof of_look / sizeof *of_look; i++)
         if (args_has (&app->args, (option_id_t) of_look[i]))
             return usage_error (app, "taskctl help cleanup",

@@ -404,22 +404,16 @@ static int queue_show (app_t *app)
 
 static const char resumed[] = "is not paused any more";
 
-static bool has_retention (const tmq_queue_settings_t *values)
+/* Nothing waits and nobody works: the name may be a mistake. */
+static bool is_idle (const tmq_queue_t *queue)
 {
-    return values->max_age_ms || values->max_count || values->max_ended_bytes ||
-           values->keep_failed_ms || values->min_keep;
+    return queue->workers + queue->ready + queue->scheduled + queue->blocked + queue->working == 0;
 }
 
-/* Nothing waits and nobody works. */
-static void note_ended (const app_t *app, const char *queue)
+static void note_unused (const app_t *app, const tmq_queue_t *queue)
 {
-    uint64_t count = 0;
-    if (count_ended (&count, app, queue) && count > 0)
-        note (app,
-              "%" PRIu64 " ended task%s here, and nothing else; taskctl cleanup --dry-run shows "
-              "what retention lets go",
-              count, count == 1 ? " is" : "s are");
-    else
+    uint64_t ended = 0;
+    if (is_idle (queue) && !(count_ended (&ended, app, queue->queue) && ended > 0))
         note (app, "no task and no worker uses this queue now; it counts for those to come");
 }
 
@@ -430,11 +424,8 @@ static int put_change (const app_t *app, tmq_queue_report_t *report, const char 
     if (app_wants_json (app) || app->format == FORMAT_ID)
         return put_report (app, report);
     note (app, "queue %s %s", queue->queue, what);
-    if (what != resumed &&
-        queue->workers + queue->ready + queue->scheduled + queue->blocked + queue->working == 0)
-        note_ended (app, queue->queue);
-    if (has_retention (&queue->settings) && !queue->settings.ttl_never)
-        note (app, "what stays of ended tasks is said for those with a ttl of 0 (--ttl 0)");
+    if (what != resumed)
+        note_unused (app, queue);
     tmq_queue_report_free (report);
     return EXIT_OK;
 }
@@ -606,6 +597,67 @@ static int read_unset (const app_t *app, change_t *self, const char *name)
                         "--unset '%.40s': nothing of this name can be set", name);
 }
 
+/* The rules about what stays of ended tasks. */
+static bool changes_retention (const change_t *self)
+{
+    static const tmq_queue_field_t rules[] = {
+        TMQ_QUEUE_FIELD_MAX_AGE_MS, TMQ_QUEUE_FIELD_MAX_COUNT, TMQ_QUEUE_FIELD_MAX_ENDED_BYTES,
+        TMQ_QUEUE_FIELD_KEEP_FAILED_MS, TMQ_QUEUE_FIELD_MIN_KEEP};
+    for (size_t i = 0; i < self->count; i++)
+        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+            if (self->fields[i] == rules[r])
+                return true;
+    return false;
+}
+
+static bool has_retention (const tmq_queue_settings_t *values)
+{
+    return values->max_age_ms || values->max_count || values->max_ended_bytes ||
+           values->keep_failed_ms || values->min_keep;
+}
+
+static void note_retention (const app_t *app, const tmq_queue_t *queue)
+{
+    uint64_t ended = 0;
+    if (!queue->settings.ttl_never)
+        note (app,
+              "these rules are for tasks with a ttl of 0; --ttl 0 sets that for those to come");
+    if (count_ended (&ended, app, queue->queue) && ended > 0)
+        note (app, "%" PRIu64 " ended task%s here: taskctl cleanup --dry-run shows what would go",
+              ended, ended == 1 ? " is" : "s are");
+}
+
+/* All that is set now, as it is written on the command line. */
+static int put_settings (const app_t *app, tmq_queue_report_t *report, const change_t *change)
+{
+    char text[1024];
+    const tmq_queue_t *queue = &report->queues[0];
+    if (app_wants_json (app) || app->format == FORMAT_ID)
+        return put_report (app, report);
+    settings_text (text, sizeof text, queue);
+    note (app, "queue %s: %s", queue->queue, *text ? text : "nothing is set any more");
+    note_unused (app, queue);
+    if (changes_retention (change) && has_retention (&queue->settings))
+        note_retention (app, queue);
+    tmq_queue_report_free (report);
+    return EXIT_OK;
+}
+
+/* What one change cannot say because of what is set already, one of both can. */
+static int refuse_change (const app_t *app, tmq_error_t *error, const char *queue)
+{
+    const char *hint = strncmp (error->text, "max_count", strlen ("max_count")) == 0
+                           ? "--max-count N --min-keep N says both at once, --unset min-keep takes "
+                             "it back"
+                       : strncmp (error->text, "keep_failed", strlen ("keep_failed")) == 0
+                           ? "--max-age D --keep-failed D says both at once, --unset keep-failed "
+                             "takes it back"
+                           : "";
+    if (!*error->hint)
+        snprintf (error->hint, sizeof error->hint, "%s", hint);
+    return library_error (app, error, queue);
+}
+
 /* 0 or an exit code. */
 static int read_change (const app_t *app, change_t *self)
 {
@@ -634,8 +686,8 @@ static int queue_set (app_t *app)
         return code;
     if (tmq_queue_set (&report, app->client, name, &change.values, change.fields, change.count,
                        app->timeout_ms, &error) != TMQ_OK)
-        return library_error (app, &error, name);
-    return put_change (app, report, "has these settings from now on");
+        return refuse_change (app, &error, name);
+    return put_settings (app, report, &change);
 }
 
 const verb_t queue_verbs[] = {

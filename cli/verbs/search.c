@@ -12,12 +12,6 @@
 #include "verbs/search.h"
 #include "verbs/verbs.h"
 
-static void show_page (items_t *items, const tmq_found_list_t *page)
-{
-    for (size_t i = 0; i < page->tasks->count; i++)
-        found_show (items, page->tasks->tasks[i], &page->found[i]);
-}
-
 static const char HOW[] =
     "disk full, \"disk full\", begin*, disk NOT full, disk OR tape: at most 16 "
     "words and phrases, 4 of them with a *, and 1,024 bytes";
@@ -44,7 +38,7 @@ static int search_pages (app_t *app, items_t *items, tmq_search_t *search, uint6
             code = search_failed (app, &error);
             break;
         }
-        show_page (items, page);
+        found_show (items, page);
         tmq_found_list_free (last);
         last = page;
         search->cursor = page->tasks->next;

@@ -182,6 +182,16 @@ static void tell_too_many (attach_t *self, const attach_of_t *of, const first_t 
     free (name);
 }
 
+static void tell_unseen (const attach_of_t *of)
+{
+    char id[37];
+    tmq_id_format (&of->assignment->task_id, id);
+    note (of->app,
+          "taskctl: %s: its directory of artifacts has more than %d entries; the others were not "
+          "looked at, and are not attached",
+          id, LOOKS_MAX);
+}
+
 static void look (attach_t *self, const attach_of_t *of)
 {
     self->directory = open (of->kept, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -201,10 +211,7 @@ static void look (attach_t *self, const attach_of_t *of)
     if (good.seen > TMQ_ARTIFACTS_MAX)
         tell_too_many (self, of, &good);
     if (!all)
-        note (of->app,
-              "taskctl: its directory of artifacts has more than %d entries; the others were not "
-              "looked at, and are not attached",
-              LOOKS_MAX);
+        tell_unseen (of);
     self->names = good.names;
     self->count = good.count;
     first_free (&bad);

@@ -8,7 +8,7 @@ data=.taskmq
 run 0 taskctl audit tail
 out_has 'audit.begun .*generation [0-9a-f]{16}, epoch 1'
 out_has 'broker.started .*epoch 1'
-out_has 'listen .*taskmqd.ipc ok: ipc'
+out_has 'listen .*taskmqd.ipc +ok: ipc'
 run 0 taskctl -o jsonl audit tail --kind listen
 out_lines 1
 out_has '^\{"n":3,"at":"[^"]*","kind":"listen","actor":null,.*,"prev":"[0-9a-f]{64}"\}$'
@@ -18,12 +18,22 @@ err 'no such lines'
 run 0 taskctl -q audit tail --kind listen --actor nobody
 [ ! -s err ] || fail 'not quiet'
 run 0 taskctl audit tail --since 1h
-out_has '^AT  *KIND  *ACTOR  *FROM  *OBJECT OUTCOME$'
+out_has '^AT  *KIND  *ACTOR  *FROM  *OBJECT  *OUTCOME$'
 out_lines 4
+# Each outcome stands below its head.
+at=$(sed -n '1s/OUTCOME$//p' out | tr -d '\n' | wc -c)
+run 0 sh -c "TZ=XST-5 taskctl audit tail --since 1h | cut -c $((at + 1))-"
+out_has '^OUTCOME$'
+[ "$(grep -c '^ok' out)" -ge 2 ] || fail 'the outcomes are no column'
+# Times are those of the reader, and JSON has them in UTC.
+run 0 sh -c 'TZ=UTC taskctl audit tail --limit 1 | tail -n 1 | cut -c 12-13; TZ=XST-5 taskctl audit tail --limit 1 | tail -n 1 | cut -c 12-13'
+[ "$((($(sed -n 1p out | sed "s/^0//") + 5) % 24))" -eq "$(sed -n 2p out | sed 's/^0//')" ] || fail 'not the time of the reader'
 run 0 taskctl audit tail --limit 1
 out_lines 2
 run 2 taskctl audit tail --kind lisen
 err_has 'kind: the record has no "lisen"; did you mean listen\?'
+run 2 taskctl audit tail --kind foo
+err_has '^hint: kinds are key.revoked, .*taskctl\(1\) has them all$'
 run 0 taskctl audit head
 head=$(cut -d ' ' -f 2 out)
 

@@ -15,7 +15,7 @@ ann () { web --on-behalf ann "$@"; }
 ben () { web --on-behalf ben "$@"; }
 
 # shellcheck disable=SC2317 # eventually calls it
-says () { taskctl audit tail --kind "$1" --limit 100 | grep -Eq -- "$2"; }
+says () { taskctl audit tail --kind "$1" --limit 100 | tr -s " " | grep -Eq -- "$2"; }
 
 printf 'me uid:%s operator\n' "$(id -u)" >first
 broker_options="--listen tcp://127.0.0.1:0?curve"

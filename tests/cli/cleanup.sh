@@ -30,24 +30,37 @@ out_has '^0 of 6 removed, 0 of payloads, results and turns$'
 # What contradicts itself.
 run 2 taskctl queue set letters --max-count 2 --min-keep 3
 err_has 'max_count is less than min_keep'
+err_has '^hint: --max-count N --min-keep N says both at once, --unset min-keep takes it back$'
 run 2 taskctl queue set letters --max-age 2d --keep-failed 1d
 err_has 'keep_failed is less than max_age'
+err_has '^hint: --max-age D --keep-failed D says both at once'
 run 2 taskctl cleanup --limit 3
 err_has 'of a --dry-run only'
+run 2 taskctl cleanup letters
+err_has "the rules of all queues at once, and takes no 'letters'"
+err_has '^hint: taskctl purge --queue NAME'
 
 run 0 taskctl queue set letters --max-ended-bytes 1M
+err_has '^queue letters: max-ended-bytes=1M$'
+err_has '^7 ended tasks are here: taskctl cleanup --dry-run shows what would go$'
 run 0 taskctl queue set letters --max-ended-bytes 0 --max-bytes 0
+err 'queue letters: nothing is set any more'
 run 0 taskctl -o json queue show letters
 out_has '"ended":[1-9].*"max_bytes":null,.*"max_ended_bytes":null'
 run 2 taskctl queue set letters --max-ended-bytes 1048577G
 err_has 'from 1B to 1024T, or 0: no limit'
 run 0 taskctl queue set letters --max-count 2 --max-ended-bytes 1G --keep-failed 30d
-err_has 'for those with a ttl of 0 \(--ttl 0\)$'
+err_has '^queue letters: max-count=2 max-ended-bytes=1G keep-failed=30d$'
+err_has '^these rules are for tasks with a ttl of 0; --ttl 0 sets that for those to come$'
+run 0 taskctl queue set letters --max-running 9 # which says nothing of retention
+err 'queue letters: max-running=9 max-count=2 max-ended-bytes=1G keep-failed=30d'
+run 0 taskctl queue set letters --unset max-running
 run 0 taskctl -o wide queue list
 out_has 'max-count=2 max-ended-bytes=1G keep-failed=30d'
 run 0 taskctl cleanup --dry-run --limit 3
 out_lines 4
-out_has "letters +completed +.* 16B +max_count of the queue$"
+out_has '^TASK +QUEUE +STATUS +ENDED +BYTES +WHY$'
+out_has "letters +completed +([0-9]+s ago|now) +16B +max_count of the queue$"
 err_has '^more follow: --cursor [0-9a-f]*, or --all$'
 run 0 taskctl -o id cleanup --dry-run --all
 out_lines 4
@@ -125,5 +138,5 @@ err_has 'it has no tasks, no workers and no settings'
 submit others
 run 0 taskctl cancel "$id"
 run 0 taskctl queue set others --max-age 2d
-err_has '^1 ended task is here, and nothing else; taskctl cleanup --dry-run shows'
+err_has '^1 ended task is here: taskctl cleanup --dry-run shows'
 stop_broker

@@ -13,7 +13,7 @@ joined=--profile=default # else the broker's directory, which is here, would com
 
 # noted KIND RE: soon some line of this kind says it.
 # shellcheck disable=SC2317 # eventually calls it
-says () { taskctl audit tail --kind "$1" --limit 100 | grep -Eq -- "$2"; }
+says () { taskctl audit tail --kind "$1" --limit 100 | tr -s " " | grep -Eq -- "$2"; }
 noted () { eventually says "$1" "$2"; }
 
 printf 'me uid:%s operator\n' "$(id -u)" >first

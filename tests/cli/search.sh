@@ -70,9 +70,10 @@ err_has 'ids or conditions, not both'
 
 # On a pipe an excerpt is plain, one line; the newest comes first.
 run 0 taskctl list --search 'connection reset'
-out_has "^$first  queued  scan  "
+out_has '^ID +STATUS  QUEUE +CREATED  TURN$'
+out_has "^$first  queued  scan +(now|[0-9]+s ago) +-$"
 out_has '^    Connection reset by peer, and again: connection reset$'
-out_lines 2
+out_lines 3
 run 0 taskctl --color always list --search reset
 out_has 'connection .\[[0-9;]*mreset'
 run 0 taskctl -o id list --search disk
@@ -117,6 +118,9 @@ err_has 'search: more than 4 words with a \*'
 run 2 taskctl list --search 'a b c d e f g h i j k l m n o p q'
 err_has 'search: more than 16 words and phrases'
 err_has '^hint: .*at most 16 words and phrases'
+run 0 taskctl list --search 'disk OR reset' # a head for all of them
+[ "$(grep -c '^ID ' out)" -eq 1 ] || fail 'not one head'
+out_lines 7
 run 2 taskctl list --search "$(printf '%10000s' a | tr ' ' a)"
 err_has '10000 bytes, at most 1024'
 run 2 taskctl list --rank
@@ -135,7 +139,7 @@ submit trip --data 'plan a journey'
 run 0 taskctl work trip --max-tasks 1 -- ./teller
 finds 1 --search hotel
 run 0 taskctl list --search hotel
-out_has "^$id  completed  trip  .*  turn 1$"
+out_has "^$id  completed  trip .* 1$"
 out_has '^    booked the hotel$'
 finds 1 --search '"journey is planned"'
 # Its words may stand in several places of a task, and what must not be there in none.
