@@ -39,10 +39,13 @@ static const struct {
 } lists[] = {{"listen", offsetof (config_t, listen), "ADDRESS:PORT or unix:PATH"},
              {"endpoint", offsetof (config_t, endpoints), "of the broker"},
              {"host", offsetof (config_t, hosts), "a name that it is reached by"},
-             {"origin", offsetof (config_t, origins), "whose pages may use it"}};
+             {"origin", offsetof (config_t, origins), "whose pages may use it"},
+             {"authorization_server", offsetof (config_t, authorization_servers),
+              "where people get what the proxy knows them by"}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
-static const char *const others[] = {"behind_proxy", "log_level", "log_format", "tools", "profile"};
+static const char *const others[] = {"behind_proxy", "log_level", "log_format",
+                                     "tools",        "profile",   "proxy_secret_file"};
 
 static bool refuse (char error[CONFIG_ERROR_SIZE], const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
@@ -146,6 +149,10 @@ static bool set_other (config_t *self, const char *key, const char *text,
         self->saved = text;
         return text[0] != '\0' || refuse (error, "profile is the name of a saved connection");
     }
+    if (strcmp (key, "proxy_secret_file") == 0) {
+        self->proxy_secret = text;
+        return text[0] == '/' || refuse (error, "proxy_secret_file is the whole path of a file");
+    }
     if (strcmp (key, "log_level") == 0)
         return log_level_parse (&self->log_level, text) ||
                refuse (error, "log_level is debug, info, warning or error");
@@ -204,6 +211,11 @@ bool config_judge (config_t *self, char error[CONFIG_ERROR_SIZE])
 {
     if (self->listen.count == 0)
         self->listen.list[self->listen.count++] = DEFAULT_LISTEN;
+    for (size_t i = 0; i < self->authorization_servers.count; i++) {
+        const char *server = self->authorization_servers.list[i];
+        if (strncmp (server, "https://", 8) != 0 && strncmp (server, "http://", 7) != 0)
+            return refuse (error, "authorization_server: '%.100s' is no https:// address", server);
+    }
     for (size_t i = 0; i < self->listen.count; i++) {
         const bool local = server_is_local (self->listen.list[i]);
         if (!local && self->no_auth)
@@ -237,6 +249,9 @@ void config_print (const config_t *self, FILE *out)
                      lists[i].text);
     if (self->saved != NULL)
         fprintf (out, "profile = %s  # a saved connection to the broker\n", self->saved);
+    if (self->proxy_secret != NULL)
+        fprintf (out, "proxy_secret_file = %s  # a proxy that shows it names people\n",
+                 self->proxy_secret);
     fprintf (out, "tools = %s  # the tools of MCP\n", self->tools);
     fprintf (out, "behind_proxy = %s  # a proxy with TLS stands before it\n",
              self->behind_proxy ? "yes" : "no");

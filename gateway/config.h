@@ -32,6 +32,8 @@ typedef struct config {
     const char *saved; /* the name of a saved connection to the broker; NULL: none */
     names_t hosts;
     names_t origins;
+    names_t authorization_servers; /* where tokens for the proxy come from */
+    const char *proxy_secret;      /* path of the file; NULL: no proxy is believed */
     bool behind_proxy;
     bool no_auth;
     log_level_t log_level;

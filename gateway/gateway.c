@@ -88,6 +88,15 @@ static bool begin_tokens (gateway_t *self)
            make_first_token (self);
 }
 
+static bool read_proxy_secret (gateway_t *self)
+{
+    char error[TOKENS_ERROR_SIZE];
+    const config_t *config = self->config;
+    return config->proxy_secret == NULL ||
+           proxied_read (&self->service.proxied, config->proxy_secret, error) ||
+           fail ("GATEWAY-TOKENS", "the secret of the proxy could not be read", error);
+}
+
 static bool begin_seal (gateway_t *self)
 {
     char error[KEY_FILE_ERROR_SIZE];
@@ -177,6 +186,7 @@ static void reload (void *context)
     service_t *service = &self->service;
     char error[TOKENS_ERROR_SIZE];
     read_tools (self);
+    read_proxy_secret (self);
     tokens_t *fresh = service->anybody == NULL ? malloc (sizeof *fresh) : NULL;
     if (fresh == NULL || !tokens_read (fresh, self->config->tokens, error)) {
         if (fresh != NULL)
@@ -264,12 +274,13 @@ static bool begin (gateway_t *self)
     self->service.settings = config->settings;
     self->service.hosts = config->hosts;
     self->service.origins = config->origins;
+    self->service.authorization_servers = config->authorization_servers;
     self->handler = door_handler (&self->service);
     self->loop = loop_new ();
     if (self->loop == NULL)
         return fail ("GATEWAY-START", "there is no event loop", strerror (errno));
-    if (!begin_tokens (self) || !begin_seal (self) || !read_tools (self) || !add_links (self) ||
-        !begin_watches (self))
+    if (!begin_tokens (self) || !read_proxy_secret (self) || !begin_seal (self) ||
+        !read_tools (self) || !add_links (self) || !begin_watches (self))
         return false;
     self->server = server_new (self->loop, &self->service.settings, &self->handler);
     if (self->server == NULL)
@@ -297,6 +308,7 @@ static void end (gateway_t *self)
     }
     mcp_free (&self->mcp);
     tokens_clear (&self->service.tokens);
+    proxied_clear (&self->service.proxied);
     seal_wipe (&self->service.seal);
     loop_free (&self->loop);
     if (self->told)

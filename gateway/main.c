@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "auth/proxied.h"
 #include "auth/session.h"
 #include "gateway.h"
 #include "mcp/tools.h"
@@ -288,11 +289,16 @@ static bool configure (config_t *out, const arguments_t *arguments, char error[C
 static int check (const config_t *config)
 {
     static tokens_t tokens;
+    static proxied_t proxied;
     char error[TOKENS_ERROR_SIZE];
     if (!tokens_read (&tokens, config->tokens, error))
         return say (error);
     printf ("# %zu tokens\n", tokens.count);
     tokens_clear (&tokens);
+    if (config->proxy_secret != NULL && !proxied_read (&proxied, config->proxy_secret, error)) {
+        say (error);
+        return EXIT_USAGE;
+    }
     if (config->tools_told || access (config->tools, F_OK) == 0) {
         char why[TOOLS_ERROR_SIZE];
         tools_t *tools = tools_read (config->tools, why);

@@ -16,6 +16,7 @@
 #include "screen/show.h"
 #include "units.h"
 #include "verbs/verbs.h"
+#include "view.h"
 
 /* How a setting is written. */
 typedef enum setting_kind {
@@ -31,7 +32,6 @@ typedef enum setting_kind {
 
 typedef struct setting {
     const char *name; /* of the option, and in texts */
-    const char *key;  /* in JSON */
     option_id_t option;
     setting_kind_t kind;
     tmq_queue_field_t field;
@@ -40,7 +40,7 @@ typedef struct setting {
 
 #define SETTING(name, OPTION, KIND, FIELD, member)                                                 \
     {                                                                                              \
-        name, #member, OPT_##OPTION, SETTING_##KIND, TMQ_QUEUE_FIELD_##FIELD,                      \
+        name, OPT_##OPTION, SETTING_##KIND, TMQ_QUEUE_FIELD_##FIELD,                               \
             offsetof (tmq_queue_settings_t, member)                                                \
     }
 static const setting_t settings[] = {
@@ -75,14 +75,6 @@ static const struct {
 };
 enum { WORDS = sizeof words / sizeof *words };
 
-static const char *word_text (uint64_t number)
-{
-    for (size_t i = 0; i < WORDS; i++)
-        if (words[i].number == number)
-            return words[i].text;
-    return "?";
-}
-
 static uint64_t *member_of (tmq_queue_settings_t *values, const setting_t *setting)
 {
     return (uint64_t *) (void *) ((char *) values + setting->offset);
@@ -110,7 +102,7 @@ static const char *setting_text (char out[2 * UNITS_TEXT_SIZE], const setting_t 
         snprintf (out, 2 * UNITS_TEXT_SIZE, "%" PRIu64 "/%s", value,
                   duration_format (unit, (int64_t) values->rate_ms));
     else if (setting->kind == SETTING_WORD)
-        snprintf (out, 2 * UNITS_TEXT_SIZE, "%s", word_text (value));
+        snprintf (out, 2 * UNITS_TEXT_SIZE, "%s", view_weight_text (value));
     else if (setting->kind == SETTING_SIZE)
         snprintf (out, 2 * UNITS_TEXT_SIZE, "%s", size_format (unit, value));
     else if (setting->kind == SETTING_DURATION || setting->kind == SETTING_TTL)
@@ -122,128 +114,11 @@ static const char *setting_text (char out[2 * UNITS_TEXT_SIZE], const setting_t 
 
 /* Reports. */
 
-static const struct {
-    tmq_queue_closed_t closed;
-    const char *text;
-} closed_texts[] = {
-#define X(number, NAME, text) {TMQ_QUEUE_CLOSED_##NAME, text},
-    TMQ_QUEUE_CLOSED_MAP (X)
-#undef X
-};
-enum { CLOSED_TEXTS = sizeof closed_texts / sizeof *closed_texts };
-
-static void write_number (json_writer_t *writer, const char *key, uint64_t value)
-{
-    json_write_key (writer, key);
-    if (value)
-        json_write_uint (writer, value);
-    else
-        json_write_null (writer);
-}
-
-/* Its members by their names; what is not set is null. */
-static void write_settings (json_writer_t *writer, const tmq_queue_settings_t *values)
-{
-    json_write_key (writer, "settings");
-    json_write_object_begin (writer);
-    for (size_t i = 0; i < SETTINGS; i++) {
-        const setting_t *setting = &settings[i];
-        if (setting->kind == SETTING_WORD) {
-            json_write_key (writer, setting->key);
-            json_write_text (writer, word_text (value_of (values, setting)));
-            continue;
-        }
-        if (setting->kind == SETTING_SWITCH) {
-            json_write_key (writer, setting->name);
-            json_write_bool (writer, value_of (values, setting) == 0);
-            continue;
-        }
-        write_number (writer, setting->key, value_of (values, setting));
-        if (setting->kind == SETTING_RATE)
-            write_number (writer, "rate_ms", values->rate_ms);
-        if (setting->kind == SETTING_TTL) {
-            json_write_key (writer, "ttl_never");
-            json_write_bool (writer, values->ttl_never != 0);
-        }
-    }
-    json_write_object_end (writer);
-}
-
-static void write_paused (json_writer_t *writer, const tmq_queue_t *queue)
-{
-    json_write_key (writer, "paused");
-    if (!queue->paused) {
-        json_write_null (writer);
-        return;
-    }
-    json_write_object_begin (writer);
-    json_write_key (writer, "by");
-    json_write_text (writer, queue->paused_by);
-    json_write_key (writer, "at");
-    json_write_time (writer, (int64_t) queue->paused_at);
-    json_write_key (writer, "why");
-    json_write_text (writer, *queue->paused_why ? queue->paused_why : NULL);
-    json_write_object_end (writer);
-}
-
-static void write_closed (json_writer_t *writer, uint32_t closed)
-{
-    json_write_key (writer, "closed");
-    json_write_array_begin (writer);
-    for (size_t i = 0; i < CLOSED_TEXTS; i++)
-        if (closed & closed_texts[i].closed)
-            json_write_text (writer, closed_texts[i].text);
-    json_write_array_end (writer);
-}
-
 /* ended: how many of its tasks that have ended are kept; NULL: it was not asked. */
 static void add_queue (items_t *items, const tmq_queue_t *queue, const uint64_t *ended)
 {
-    const struct {
-        const char *key;
-        uint64_t value;
-    } numbers[] = {{"ready", queue->ready},
-                   {"scheduled", queue->scheduled},
-                   {"blocked", queue->blocked},
-                   {"working", queue->working},
-                   {"input_required", queue->input_required},
-                   {"queued_bytes", queue->queued_bytes},
-                   {"running", queue->running},
-                   {"workers", queue->workers},
-                   {"needs_sets", queue->needs_sets},
-                   {"submitted", queue->submitted},
-                   {"completed", queue->completed},
-                   {"failed", queue->failed},
-                   {"attempts_failed", queue->attempts_failed},
-                   {"oldest_ready_ms", queue->oldest_ready_ms}};
-    json_writer_t *writer = items_open (items);
-    json_write_object_begin (writer);
-    json_write_key (writer, "queue");
-    json_write_text (writer, queue->queue);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        json_write_key (writer, numbers[i].key);
-        json_write_uint (writer, numbers[i].value);
-    }
-    if (ended) {
-        json_write_key (writer, "ended");
-        json_write_uint (writer, *ended);
-    }
-    write_closed (writer, queue->closed);
-    write_paused (writer, queue);
-    write_settings (writer, &queue->settings);
-    json_write_object_end (writer);
+    view_write_queue (items_open (items), queue, ended);
     items_close (items);
-}
-
-const char *queue_state_text (char *out, size_t size, const tmq_queue_t *queue)
-{
-    size_t length = 0;
-    *out = '\0';
-    for (size_t i = 0; i < CLOSED_TEXTS && length < size; i++)
-        if (queue->closed & closed_texts[i].closed)
-            length += (size_t) snprintf (out + length, size - length, "%s%s", length ? " " : "",
-                                         closed_texts[i].text);
-    return length ? out : "open";
 }
 
 /* "max-running=4 rate=10/1m" */
@@ -271,7 +146,7 @@ static void add_row (table_t *table, const tmq_queue_t *queue, bool wide)
     table_set (table, 0, "%s", queue->queue);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         table_set (table, 1 + i, "%" PRIu64, numbers[i]);
-    table_set (table, 7, "%s", queue_state_text (text, sizeof text, queue));
+    table_set (table, 7, "%s", view_queue_state (text, sizeof text, queue));
     if (!wide)
         return;
     table_set (table, 8, "%" PRIu64, queue->running);
@@ -341,7 +216,7 @@ static void put_card (const app_t *app, const tmq_queue_t *queue, const uint64_t
     char text[512];
     char unit[UNITS_TEXT_SIZE];
     print_safe (app, stdout, "queue           %s", queue->queue);
-    printf ("\nstate           %s\n", queue_state_text (text, sizeof text, queue));
+    printf ("\nstate           %s\n", view_queue_state (text, sizeof text, queue));
     if (queue->paused) {
         snprintf (text, sizeof text, "by %s %s%s%s", queue->paused_by,
                   time_format_relative (unit, (int64_t) queue->paused_at, (int64_t) wall_ms ()),

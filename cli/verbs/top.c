@@ -23,6 +23,7 @@
 #include "screen/show.h"
 #include "units.h"
 #include "verbs/verbs.h"
+#include "view.h"
 
 enum {
     INTERVAL_MS = 2000,
@@ -281,7 +282,7 @@ static const char *state_of (const top_t *self, const char *queue, char out[STAT
 {
     for (size_t i = 0; self->states && i < self->states->count; i++)
         if (strcmp (self->states->queues[i].queue, queue) == 0)
-            return queue_state_text (out, STATE_SIZE, &self->states->queues[i]);
+            return view_queue_state (out, STATE_SIZE, &self->states->queues[i]);
     return "";
 }
 

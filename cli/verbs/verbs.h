@@ -31,8 +31,6 @@ int run_inbox (app_t *app);
 void show_questions (app_t *app, const tmq_id_t *id);
 /* Those of a task that are open, as an array. */
 void write_questions (json_writer_t *writer, const app_t *app, const tmq_task_t *task);
-/* What holds a queue back, "paused cap"; "open" for nothing. */
-const char *queue_state_text (char *out, size_t size, const tmq_queue_t *queue);
 int run_stats (app_t *app);
 int run_top (app_t *app);
 int run_ping (app_t *app);

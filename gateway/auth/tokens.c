@@ -68,9 +68,8 @@ static bool parse_namespaces (principal_t *out, const char *text)
     return true;
 }
 
-/* NULL: good; else what is wrong. */
-static const char *fill (principal_t *out, const char *name, const char *roles,
-                         const char *namespaces)
+const char *principal_fill (principal_t *out, const char *name, const char *roles,
+                            const char *namespaces)
 {
     if (!name_is_valid (name))
         return "a name has 1 to 64 of A-Z a-z 0-9 . _ -";
@@ -100,7 +99,7 @@ static const char *parse_line (principal_t *out, char *line)
         return "the hash has 64 hexadecimal digits";
     if (strcmp (words[4], "never") != 0 && !time_parse (&out->expires_ms, words[4], NULL))
         return "the end is a time, or never";
-    return fill (out, words[0], words[1], words[2]);
+    return principal_fill (out, words[0], words[1], words[2]);
 }
 
 const principal_t *tokens_name (const tokens_t *self, const char *name)
@@ -153,8 +152,7 @@ static bool refuse (char error[TOKENS_ERROR_SIZE], const char *path, const char 
     return false;
 }
 
-/* The text of the file, to be freed; NULL with *error set, or without it when there is no file. */
-static char *load (const char *path, char error[TOKENS_ERROR_SIZE])
+char *private_file_load (const char *path, char error[TOKENS_ERROR_SIZE])
 {
     struct stat status;
     error[0] = '\0';
@@ -187,7 +185,7 @@ static char *load (const char *path, char error[TOKENS_ERROR_SIZE])
 bool tokens_read (tokens_t *out, const char *path, char error[TOKENS_ERROR_SIZE])
 {
     memset (out, 0, sizeof *out);
-    char *text = load (path, error);
+    char *text = private_file_load (path, error);
     if (text == NULL)
         return error[0] == '\0';
     const bool good = parse (out, text, path, error);
@@ -247,7 +245,7 @@ bool tokens_add (tokens_t *self, char token[TOKEN_SIZE], const char *name, const
 {
     uint8_t random[TOKEN_RANDOM_BYTES];
     principal_t principal = {.expires_ms = expires_ms};
-    const char *flaw = fill (&principal, name, roles, namespaces);
+    const char *flaw = principal_fill (&principal, name, roles, namespaces);
     randombytes_buf (random, sizeof random);
     memcpy (token, PREFIX, sizeof PREFIX);
     sodium_bin2base64 (token + sizeof PREFIX - 1, TOKEN_SIZE - sizeof PREFIX + 1, random,

@@ -33,12 +33,16 @@ typedef struct principal {
     size_t namespaces_count;
     uint8_t hash[TOKEN_HASH_BYTES];
     int64_t expires_ms; /* since the epoch; 0: never */
+    bool proxied;       /* a proxy names it; it has no token */
     rate_t rate;
     uint64_t requests; /* under way */
     size_t references;
 } principal_t;
 
 void principal_release (principal_t *self);
+/* NULL: good; else what is wrong, a sentence. roles and namespaces: "a,b". */
+const char *principal_fill (principal_t *out, const char *name, const char *roles,
+                            const char *namespaces);
 bool principal_has (const principal_t *self, const char *ns);
 
 /* The one that the first start makes. */
@@ -48,6 +52,10 @@ typedef struct tokens {
     principal_t *list[TOKENS_MAX];
     size_t count;
 } tokens_t;
+
+/* The text of a file of at most 1 MiB that nobody else may read, to be freed. NULL: error says why;
+ * it is empty when there is no file. */
+char *private_file_load (const char *path, char error[TOKENS_ERROR_SIZE]);
 
 /* A file that is not there is one without tokens. False, with *out empty: it is no good, error says
  * where. */

@@ -18,7 +18,12 @@
 #include "http/response.h"
 #include "http/target.h"
 
-enum { EXCHANGE_ID_SIZE = 129, EXCHANGE_PEER_SIZE = 64 };
+enum {
+    EXCHANGE_ID_SIZE = 129,
+    EXCHANGE_PEER_SIZE = 64,
+    EXCHANGE_TRACE_SIZE = 56,
+    EXCHANGE_SPAN_SIZE = 17
+};
 
 typedef struct exchange exchange_t;
 struct principal;
@@ -34,7 +39,9 @@ struct exchange {
 
     /* Of those above. */
     struct service *service;
-    char id[EXCHANGE_ID_SIZE]; /* of the request, in the answer and in log lines */
+    char id[EXCHANGE_ID_SIZE];       /* of the request, in the answer and in log lines */
+    char trace[EXCHANGE_TRACE_SIZE]; /* its trace: traceparent as it came, or one made here */
+    char span[EXCHANGE_SPAN_SIZE];   /* its own part of it */
     http_target_t target;
     const struct route *route; /* NULL: none */
     struct principal *principal;

@@ -323,7 +323,8 @@ void link_count (const link_t *self, link_numbers_t *out)
 {
     tmq_client_counters_t counters;
     tmq_client_counters (&counters, self->client);
-    *out = (link_numbers_t){self->up, self->since_ms, counters.connects, counters.resent};
+    *out =
+        (link_numbers_t){self->up, self->since_ms, counters.connects, counters.resent, self->waits};
 }
 
 uint64_t link_generation (const link_t *self)
@@ -532,4 +533,38 @@ int link_workers (link_t *self, link_call_t call, uint64_t before, uint32_t limi
                   tmq_error_t *error)
 {
     START (1, tmq_workers_start, before, limit, all);
+}
+
+int link_attempts (link_t *self, link_call_t call, const tmq_id_t *id, uint32_t after,
+                   uint32_t limit, tmq_error_t *error)
+{
+    START (1, tmq_attempts_start, id, after, limit);
+}
+
+int link_log (link_t *self, link_call_t call, const tmq_id_t *id, uint32_t attempt,
+              tmq_log_stream_t stream, uint64_t offset, uint32_t limit, tmq_error_t *error)
+{
+    START (1, tmq_log_read_start, id, attempt, stream, offset, limit);
+}
+
+int link_queues (link_t *self, link_call_t call, const char *cursor, uint32_t limit,
+                 tmq_error_t *error)
+{
+    START (1, tmq_queue_list_start, cursor, limit);
+}
+
+int link_queue (link_t *self, link_call_t call, const char *queue, tmq_error_t *error)
+{
+    START (1, tmq_queue_show_start, queue);
+}
+
+int link_pause (link_t *self, link_call_t call, const char *queue, const char *why,
+                tmq_error_t *error)
+{
+    START (1, tmq_queue_pause_start, queue, why);
+}
+
+int link_unpause (link_t *self, link_call_t call, const char *queue, tmq_error_t *error)
+{
+    START (1, tmq_queue_resume_start, queue);
 }

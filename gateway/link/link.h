@@ -24,6 +24,7 @@ typedef struct link_numbers {
     int64_t since_ms; /* CLOCK_MONOTONIC: of its present state */
     uint64_t connects;
     uint64_t resent;
+    uint64_t waits; /* tasks that are waited for */
 } link_numbers_t;
 
 /* options say where the broker is; ns is copied into them. NULL with *error filled in. */
@@ -78,6 +79,16 @@ int link_why (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *e
 int link_answer (link_t *self, link_call_t call, const tmq_id_t *id, const tmq_answer_t *in,
                  size_t count, tmq_error_t *error);
 int link_inbox (link_t *self, link_call_t call, const tmq_inbox_query_t *in, tmq_error_t *error);
+int link_attempts (link_t *self, link_call_t call, const tmq_id_t *id, uint32_t after,
+                   uint32_t limit, tmq_error_t *error);
+int link_log (link_t *self, link_call_t call, const tmq_id_t *id, uint32_t attempt,
+              tmq_log_stream_t stream, uint64_t offset, uint32_t limit, tmq_error_t *error);
+int link_queues (link_t *self, link_call_t call, const char *cursor, uint32_t limit,
+                 tmq_error_t *error);
+int link_queue (link_t *self, link_call_t call, const char *queue, tmq_error_t *error);
+int link_pause (link_t *self, link_call_t call, const char *queue, const char *why,
+                tmq_error_t *error);
+int link_unpause (link_t *self, link_call_t call, const char *queue, tmq_error_t *error);
 int link_workers (link_t *self, link_call_t call, uint64_t before, uint32_t limit, bool all,
                   tmq_error_t *error);
 

@@ -12,6 +12,7 @@
 #include "mcp/eras.h"
 #include "mcp/follow.h"
 #include "rest/spec.h"
+#include "rest/trace.h"
 #include "timestamp.h"
 
 enum { PAGE = 100, DIGEST_BYTES = 16 };
@@ -322,14 +323,11 @@ static void put_times (const call_t *call, tmq_submit_t *submit)
 static void put_trace (const call_t *call, task_room_t *room)
 {
     const json_t *meta = json_object_get (call->params, "_meta");
-    const http_request_t *request = call->exchange->request;
     const char *parent = json_string_value (json_object_get (meta, "traceparent"));
     const char *state = json_string_value (json_object_get (meta, "tracestate"));
-    if (parent == NULL) {
-        parent = http_request_field (request, "traceparent");
-        state = http_request_field (request, "tracestate");
-    }
     room->submit.trace = trace_text (room->trace, parent, state);
+    if (room->submit.trace == NULL)
+        room->submit.trace = trace_of (call->exchange, room->trace);
 }
 
 static void fill_room (const call_t *call, task_room_t *room)

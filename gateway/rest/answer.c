@@ -12,6 +12,7 @@
 
 #include "http/sse.h"
 #include "rest/route.h"
+#include "rest/trace.h"
 
 enum { NO_STREAM_RETRY_MS = 5000 };
 
@@ -21,17 +22,20 @@ static void common_fields (const exchange_t *exchange, response_t *response)
     const principal_t *principal = exchange->principal;
     const char *origin = http_request_field (exchange->request, "origin");
     char text[96];
+    char trace[EXCHANGE_TRACE_SIZE];
     response_field (response, "X-Request-Id", exchange->id);
     response_field (response, "Taskmq-Version", TASKMQ_VERSION);
     response_field (response, "X-Content-Type-Options", "nosniff");
     if (origin != NULL && names_have (&service->origins, origin)) {
         response_field (response, "Access-Control-Allow-Origin", origin);
         response_field (response, "Access-Control-Expose-Headers",
-                        "ETag, Location, Retry-After, X-Request-Id");
+                        "ETag, Location, Retry-After, X-Request-Id, traceresponse");
         response_field (response, "Vary", "Origin");
     }
     if (principal == NULL)
         return;
+    trace_response (exchange, trace);
+    response_field (response, "traceresponse", trace);
     const uint64_t burst = service->settings.numbers[SETTING_RATE_BURST];
     const uint64_t rate = service->settings.numbers[SETTING_RATE];
     const uint64_t used = (uint64_t) principal->rate.used;
@@ -77,11 +81,29 @@ bool answer_stream (exchange_t *exchange, response_t *response)
     return true;
 }
 
+/* Whoever is not known learns where people get what they are known by (RFC 9728). */
+static void challenge (const exchange_t *exchange, response_t *response)
+{
+    const service_t *service = service_of (exchange);
+    const char *host = http_request_field (exchange->request, "host");
+    char text[400];
+    const bool is_mcp = strcmp (exchange->request->target, "/mcp") == 0;
+    if (service->authorization_servers.count == 0 || host == NULL || strlen (host) > 255)
+        snprintf (text, sizeof text, "Bearer realm=\"taskmq\"");
+    else
+        snprintf (text, sizeof text,
+                  "Bearer realm=\"taskmq\", resource_metadata=\"%s://%s" RESOURCE_PATH "%s\"",
+                  service->sessions.secure ? "https" : "http", host, is_mcp ? "/mcp" : "");
+    response_field (response, "WWW-Authenticate", text);
+}
+
 void answer_problem (exchange_t *exchange, const problem_t *problem)
 {
     response_t response;
     response_init (&response, 500);
     problem_write (&response, problem, exchange->id);
+    if (response.status == 401)
+        challenge (exchange, &response);
     answer (exchange, &response);
 }
 
@@ -142,6 +164,18 @@ const char *owner_of (const exchange_t *exchange)
     return policy_own_only (principal->roles, access == ACCESS_SUBMIT ? ACCESS_CHANGE : access)
                ? principal->name
                : NULL;
+}
+
+void sign (char *out, size_t size, const exchange_t *exchange, const char *text)
+{
+    const principal_t *principal = exchange->principal;
+    const bool known = principal == NULL || owner_of (exchange) != NULL;
+    const int length =
+        known ? (int) size
+              : snprintf (out, size, "%s%sby %s through the gateway%s", text,
+                          text[0] != '\0' ? " (" : "", principal->name, text[0] != '\0' ? ")" : "");
+    if ((size_t) length >= size)
+        snprintf (out, size, "%s", text);
 }
 
 link_call_t call_of (exchange_t *exchange, link_fn *fn)

@@ -39,6 +39,12 @@ void answer_object (exchange_t *exchange, const tmq_completion_t *completion,
 /* On whose behalf the broker is asked: of one who may do it with his own tasks only. NULL: of
  * nobody. */
 const char *owner_of (const exchange_t *exchange);
+/* Where the description of this gateway as a resource of OAuth (RFC 9728) stands. */
+#define RESOURCE_PATH "/.well-known/oauth-protected-resource"
+
+/* text, and who made the request where the broker would know the gateway alone: "text (by NAME
+ * through the gateway)", or text alone where that would not fit. */
+void sign (char *out, size_t size, const exchange_t *exchange, const char *text);
 /* The call that belongs to this exchange: it is forgotten when the exchange ends. */
 link_call_t call_of (exchange_t *exchange, link_fn *fn);
 /* Answers with the problem unless code is TMQ_OK. */

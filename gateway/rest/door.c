@@ -15,6 +15,7 @@
 #include "rest/metrics.h"
 #include "rest/routes.h"
 #include "rest/session.h"
+#include "rest/trace.h"
 #include "timestamp.h"
 
 /* A step of the way in; false: it has been answered. */
@@ -111,10 +112,34 @@ static bool gate_route (service_t *self, exchange_t *exchange)
     return false;
 }
 
-/* Whose token is it? */
-static principal_t *identify (service_t *self, exchange_t *exchange)
+static bool is_proxied (const service_t *self, const exchange_t *exchange)
+{
+    return self->proxied.on && http_request_count (exchange->request, "taskmq-principal") > 0;
+}
+
+/* Whom the proxy names. A browser may have been made to ask, as with a cookie. */
+static principal_t *identify_proxied (service_t *self, exchange_t *exchange, const char **flaw)
+{
+    const http_request_t *request = exchange->request;
+    const char *named = http_request_field (request, "taskmq-principal");
+    *flaw = "the proxy does not show its secret by Taskmq-Proxy-Secret";
+    if (!proxied_knows (&self->proxied, http_request_field (request, "taskmq-proxy-secret")))
+        return NULL;
+    *flaw = "Taskmq-Principal is given more than once";
+    if (named == NULL)
+        return NULL;
+    *flaw =
+        "a browser's request is taken from our own page alone, which says 'X-Taskmq-Request: 1'";
+    return session_is_ours (exchange) ? proxied_find (&self->proxied, named, flaw) : NULL;
+}
+
+/* Whose token is it? *flaw says why it is nobody's. */
+static principal_t *identify (service_t *self, exchange_t *exchange, const char **flaw)
 {
     static const char bearer[] = "Bearer ";
+    if (is_proxied (self, exchange))
+        return identify_proxied (self, exchange, flaw);
+    *flaw = "the token is not known, or its time is over";
     const char *given = http_request_field (exchange->request, "authorization");
     if (given == NULL && http_request_count (exchange->request, "authorization") > 0)
         return NULL;
@@ -132,10 +157,18 @@ static bool gate_token (service_t *self, exchange_t *exchange)
 {
     const int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
     const int64_t wait_ms = failures_wait_ms (&self->failures, exchange->peer, now_ms);
-    const bool tries = http_request_count (exchange->request, "authorization") > 0;
+    const bool tries =
+        http_request_count (exchange->request, "authorization") > 0 || is_proxied (self, exchange);
+    const char *flaw;
     if (exchange->route->access == ACCESS_PUBLIC)
         return true;
-    principal_t *principal = identify (self, exchange);
+    principal_t *principal = identify (self, exchange, &flaw);
+    if (principal == NULL && flaw == NULL) {
+        refuse (self, exchange,
+                &(problem_t){.kind = PROBLEM_BUSY,
+                             .detail = "as many people as may be (1000) have requests under way"});
+        return false;
+    }
     /* Who has a good token does not wait for the faults of others at the same address. */
     if (principal == NULL && wait_ms > 0) {
         refuse (self, exchange,
@@ -152,7 +185,7 @@ static bool gate_token (service_t *self, exchange_t *exchange)
                           self->settings.numbers[SETTING_FAILURES_PAUSE], now_ms);
         refuse (self, exchange,
                 &(problem_t){.kind = PROBLEM_NOT_AUTHENTICATED,
-                             .detail = tries ? "the token is not known, or its time is over"
+                             .detail = tries ? flaw
                                        : http_request_count (exchange->request, "cookie") > 0
                                            ? session_flaw (exchange)
                                            : "say 'Authorization: Bearer TOKEN'"});
@@ -259,6 +292,7 @@ static void handle_head (void *context, exchange_t *exchange)
                                      gate_token,  gate_rate,   gate_policy,    gate_body};
     exchange->service = context;
     name_request (exchange);
+    trace_begin (exchange);
     for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
         if (!gates[i](context, exchange))
             return;
@@ -274,7 +308,7 @@ void door_check (void *context, exchange_t *exchange)
 {
     const service_t *service = context;
     const principal_t *principal = exchange->principal;
-    if (principal == NULL || principal == service->anybody ||
+    if (principal == NULL || principal == service->anybody || principal->proxied ||
         tokens_stand_by (&service->tokens, principal, clock_ms (CLOCK_REALTIME)))
         return;
     if (exchange->stream_status != 0)
@@ -287,6 +321,7 @@ void door_check (void *context, exchange_t *exchange)
 
 static void log_end (const exchange_t *exchange, int status)
 {
+    char id[TRACE_ID_SIZE];
     const log_level_t level = status >= 500 && status != 503 ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG;
     log_write (
         level, "GATEWAY-REQUEST", "answered",
@@ -295,7 +330,8 @@ static void log_end (const exchange_t *exchange, int status)
                     LOG_NUMBER ("status", status),
                     LOG_NUMBER ("us", clock_us (CLOCK_MONOTONIC) - exchange->began_us),
                     LOG_TEXT ("principal", exchange->principal ? exchange->principal->name : "-"),
-                    LOG_TEXT ("request_id", exchange->id)));
+                    LOG_TEXT ("request_id", exchange->id),
+                    LOG_TEXT ("trace_id", trace_id (exchange, id))));
 }
 
 static void count_answer (service_t *self, const exchange_t *exchange, int status)

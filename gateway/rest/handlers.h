@@ -16,6 +16,8 @@ void task_show (exchange_t *exchange);
 void task_result (exchange_t *exchange);
 void task_payload (exchange_t *exchange);
 void task_events (exchange_t *exchange);
+void task_attempts (exchange_t *exchange);
+void task_logs (exchange_t *exchange);
 void task_cancel (exchange_t *exchange);
 void task_why (exchange_t *exchange);
 void task_retry (exchange_t *exchange);
@@ -34,6 +36,8 @@ void task_stream (exchange_t *exchange);
 
 void queue_list (exchange_t *exchange);
 void queue_show (exchange_t *exchange);
+void queue_pause (exchange_t *exchange);
+void queue_resume (exchange_t *exchange);
 void stats_show (exchange_t *exchange);
 void worker_list (exchange_t *exchange);
 
@@ -45,6 +49,7 @@ void page_show (exchange_t *exchange);
 void page_file (exchange_t *exchange);
 void mcp_serve (exchange_t *exchange);
 
+void resource_show (exchange_t *exchange);
 void metrics_show (exchange_t *exchange);
 void openapi_show (exchange_t *exchange);
 void health_show (exchange_t *exchange);

@@ -118,6 +118,11 @@ static uint64_t resent_of (const link_numbers_t *numbers)
     return numbers->resent;
 }
 
+static uint64_t waits_of (const link_numbers_t *numbers)
+{
+    return numbers->waits;
+}
+
 static void put_refused (bytes_t *out, const service_numbers_t *numbers)
 {
     put_head (out, "gateway_refused_total", "counter",
@@ -153,6 +158,7 @@ void metrics_write_own (bytes_t *out, const service_t *service)
                "connections to the broker after the first", reconnects_of);
     put_links (out, service, "gateway_client_resent_total", "counter",
                "requests to the broker that were repeated after that", resent_of);
+    put_links (out, service, "gateway_waits", "gauge", "tasks that long polls wait for", waits_of);
     put_answers (out, numbers);
     put_times (out, numbers);
     put_number (out, "gateway_http_abandoned_total", "counter", "requests whose client left",

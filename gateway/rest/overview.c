@@ -2,9 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Queues, counters, health. */
-#include <string.h>
-
+/* Counters, workers, health. */
 #include "rest/handlers.h"
 #include "rest/query.h"
 #include "timestamp.h"
@@ -45,35 +43,6 @@ static void write_queues (json_writer_t *writer, const char *key, const tmq_stat
     json_write_array_end (writer);
 }
 
-static void write_all_queues (json_writer_t *writer, const tmq_completion_t *completion)
-{
-    write_queues (writer, "items", completion->stats);
-}
-
-static void queues_came (void *context, tmq_completion_t *completion)
-{
-    answer_object (context, completion, write_all_queues);
-}
-
-static void queue_came (void *context, tmq_completion_t *completion)
-{
-    exchange_t *exchange = context;
-    response_t response;
-    if (!came_well (exchange, completion, NULL))
-        return;
-    for (size_t i = 0; i < completion->stats->queues_count; i++) {
-        if (strcmp (completion->stats->queues[i].queue, exchange->parameters[0]) != 0)
-            continue;
-        json_writer_t writer = answer_json (&response);
-        write_queue (&writer, &completion->stats->queues[i]);
-        json_write_newline (&writer);
-        answer (exchange, &response);
-        return;
-    }
-    answer_problem (exchange, &(problem_t){.kind = PROBLEM_NOT_FOUND,
-                                           .detail = "the queue has neither tasks nor workers"});
-}
-
 static void write_stats (json_writer_t *writer, const tmq_completion_t *completion)
 {
     const tmq_stats_t *stats = completion->stats;
@@ -90,25 +59,10 @@ static void stats_came (void *context, tmq_completion_t *completion)
     answer_object (context, completion, write_stats);
 }
 
-static void ask_stats (exchange_t *exchange, link_fn *fn)
-{
-    tmq_error_t error;
-    started (exchange, link_stats (exchange->link, call_of (exchange, fn), &error), &error);
-}
-
-void queue_list (exchange_t *exchange)
-{
-    ask_stats (exchange, queues_came);
-}
-
-void queue_show (exchange_t *exchange)
-{
-    ask_stats (exchange, queue_came);
-}
-
 void stats_show (exchange_t *exchange)
 {
-    ask_stats (exchange, stats_came);
+    tmq_error_t error;
+    started (exchange, link_stats (exchange->link, call_of (exchange, stats_came), &error), &error);
 }
 
 /* Workers. */

@@ -125,8 +125,6 @@ void problem_write (response_t *out, const problem_t *problem, const char *id)
     response_field (out, "Content-Type", "application/problem+json");
     if (retriable)
         response_number (out, "Retry-After", (wait_ms + 999) / 1000);
-    if (out->status == 401)
-        response_field (out, "WWW-Authenticate", "Bearer realm=\"taskmq\"");
 }
 
 bool problem_page (response_t *out, const char *name)

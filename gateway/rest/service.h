@@ -8,6 +8,7 @@
 #define TASKMQ_GATEWAY_REST_SERVICE_H
 
 #include "auth/origin.h"
+#include "auth/proxied.h"
 #include "auth/seal.h"
 #include "auth/session.h"
 #include "auth/tokens.h"
@@ -55,6 +56,8 @@ typedef struct service {
     seal_t seal;     /* of what is handed out, to be taken back */
     sessions_t sessions;
     tokens_t tokens;
+    proxied_t proxied;
+    names_t authorization_servers;
     principal_t *anybody; /* who makes requests without a token; NULL: nobody */
     failures_t failures;
     link_t *links[SERVICE_LINKS_MAX];

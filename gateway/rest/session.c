@@ -23,6 +23,12 @@ static bool is_from_our_page (const exchange_t *exchange)
     return same && mark != NULL && strcmp (mark, "1") == 0;
 }
 
+bool session_is_ours (const exchange_t *exchange)
+{
+    return http_request_count (exchange->request, "sec-fetch-site") == 0 ||
+           is_from_our_page (exchange);
+}
+
 principal_t *session_identify (exchange_t *exchange)
 {
     service_t *service = service_of (exchange);
@@ -79,6 +85,7 @@ static void write_session (response_t *response, const exchange_t *exchange, int
     json_write_array_end (&writer);
     json_write_key (&writer, "by");
     json_write_text (&writer, principal == service->anybody ? "nothing"
+                              : principal->proxied          ? "proxy"
                               : exchange->by_cookie         ? "cookie"
                                                             : "token");
     json_write_key (&writer, "expires");
@@ -122,7 +129,7 @@ void session_begin (exchange_t *exchange)
                                ? principal->expires_ms
                                : now_ms + age_ms;
     write_session (&response, exchange, end_ms);
-    if (principal != service->anybody)
+    if (principal != service->anybody && !principal->proxied)
         session_make (&service->sessions, &text, SEAL_COOKIE, principal->hash, end_ms);
     const char *value = bytes_text (&text);
     if (value != NULL && *value != '\0')

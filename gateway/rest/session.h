@@ -13,6 +13,9 @@
  * page (Sec-Fetch-Site: same-origin) and has a field that no other page can add
  * (X-Taskmq-Request: 1); one that reads is not from another site or port. Sets by_cookie. */
 struct principal *session_identify (exchange_t *exchange);
+/* The same rule for whoever is known without a word of theirs, as a proxy knows its users. A
+ * program says nothing about where it comes from, and is no browser. */
+bool session_is_ours (const exchange_t *exchange);
 /* Why a request with a cookie was taken for nobody's. */
 const char *session_flaw (const exchange_t *exchange);
 /* The ticket that stands in the place of a token; NULL: it is none. */

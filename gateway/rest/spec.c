@@ -315,36 +315,3 @@ bool spec_finish (spec_t *self, const principal_t *principal, const char *key)
     self->submit.dedup_key = self->dedup_key;
     return true;
 }
-
-/* 00-TRACE-SPAN-FLAGS with small hexadecimal digits. */
-static bool is_traceparent (const char *text)
-{
-    static const char form[] = "00-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
-    if (strlen (text) != sizeof form - 1)
-        return false;
-    for (size_t i = 0; i < sizeof form - 1; i++)
-        if (form[i] == 'x' ? strchr ("0123456789abcdef", text[i]) == NULL : text[i] != form[i])
-            return false;
-    return true;
-}
-
-const char *trace_text (char out[TMQ_TRACE_BYTES_MAX + 1], const char *parent, const char *state)
-{
-    if (parent == NULL || !is_traceparent (parent))
-        return NULL;
-    const int length =
-        snprintf (out, TMQ_TRACE_BYTES_MAX + 1, "%s%s%s", parent,
-                  state != NULL && *state != '\0' ? " " : "", state != NULL ? state : "");
-    bool good = length > 0 && length <= TMQ_TRACE_BYTES_MAX;
-    for (const char *at = out; good && *at != '\0'; at++)
-        good = *at >= ' ' && *at < 0x7f;
-    if (!good)
-        snprintf (out, TMQ_TRACE_BYTES_MAX + 1, "%s", parent);
-    return out;
-}
-
-void spec_trace (spec_t *self, const http_request_t *request)
-{
-    self->submit.trace = trace_text (self->trace, http_request_field (request, "traceparent"),
-                                     http_request_field (request, "tracestate"));
-}

@@ -37,9 +37,5 @@ void spec_clear (spec_t *self);
 /* What the gateway adds: the principal's label, and the key, which is his alone (NULL: none).
  * False: as above. */
 bool spec_finish (spec_t *self, const principal_t *principal, const char *key);
-/* A trace context from its two parts, either of which may be NULL; NULL: it is none. */
-const char *trace_text (char out[TMQ_TRACE_BYTES_MAX + 1], const char *parent, const char *state);
-/* The trace context of a request, if it has one that is well-formed. */
-void spec_trace (spec_t *self, const http_request_t *request);
 
 #endif

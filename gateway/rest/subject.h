@@ -15,12 +15,14 @@ typedef struct subject {
     char message[TMQ_MESSAGE_BYTES_MAX + 1]; /* of a cancel */
     uint64_t before;                         /* of a page of events */
     uint32_t limit;
-    uint32_t attempt; /* to be adopted */
-    bool waited;      /* as long as was wished */
-    bool looking;     /* at the record, and … */
-    bool again;       /* … it has changed meanwhile */
-    flow_t *flow;     /* that tells so */
-    uint64_t wait;    /* for its end: the ticket */
+    uint32_t attempt; /* to be adopted, or whose log; or behind which a page of them begins */
+    tmq_log_stream_t stream; /* of a log, … */
+    uint64_t offset;         /* … and from where on */
+    bool waited;             /* as long as was wished */
+    bool looking;            /* at the record, and … */
+    bool again;              /* … it has changed meanwhile */
+    flow_t *flow;            /* that tells so */
+    uint64_t wait;           /* for its end: the ticket */
     link_t *link;
     bool done; /* what was asked for: only the record is still to be shown */
 } subject_t;

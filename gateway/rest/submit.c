@@ -10,6 +10,7 @@
 #include "rest/handlers.h"
 #include "rest/spec.h"
 #include "rest/subject.h"
+#include "rest/trace.h"
 
 static void write_text (json_writer_t *writer, const char *key, const char *text)
 {
@@ -137,7 +138,7 @@ static void start_submission (exchange_t *exchange, bool good)
         answer_invalid (exchange, spec->pointer, "%s", spec->error);
         return;
     }
-    spec_trace (spec, exchange->request);
+    spec->submit.trace = trace_of (exchange, spec->trace);
     started (exchange,
              link_submit (exchange->link, call_of (exchange, submitted), &spec->submit, &error),
              &error);
@@ -239,7 +240,7 @@ static void read_item (exchange_t *exchange, batch_t *batch, slice_t item)
     const size_t place = batch->count++;
     spec_t *spec = &batch->specs[place];
     if (spec_from_json (spec, item, NULL) && finish_item (exchange, spec, place)) {
-        spec_trace (spec, exchange->request);
+        spec->submit.trace = trace_of (exchange, spec->trace);
         batch->places[batch->sent] = place;
         batch->submits[batch->sent++] = spec->submit;
         return;

@@ -336,8 +336,10 @@ static void cancelled (void *context, tmq_completion_t *completion)
 static int start_cancel (exchange_t *exchange, tmq_error_t *error)
 {
     const subject_t *subject = subject_of (exchange);
+    char message[TMQ_MESSAGE_BYTES_MAX + 1];
+    sign (message, sizeof message, exchange, subject->message);
     return link_cancel (exchange->link, call_of (exchange, cancelled), &subject->id,
-                        subject->message[0] != '\0' ? subject->message : NULL, error);
+                        message[0] != '\0' ? message : NULL, error);
 }
 
 /* The body may be missing, and its one member too. */

@@ -9,7 +9,8 @@ import { chooseNs, findSession, get, logIn, logOut, mayOverview, session, stream
 import { clock, dialog, duration, showDialog, toggleClock } from "./show.js";
 import { Task } from "./task.js";
 import { Tasks } from "./tasks.js";
-import { Events, Overview, Questions, Queue, System, Tools, Workers } from "./views.js";
+import { Tools } from "./tools.js";
+import { Events, Overview, Questions, Queue, System, Workers } from "./views.js";
 
 const VIEWS = { overview: Overview, tasks: Tasks, task: Task, queue: Queue, workers: Workers, questions: Questions, events: Events, tools: Tools, system: System };
 const NAV = [["overview", "Overview", true], ["tasks", "Tasks"], ["workers", "Workers", true], ["questions", "Questions", true], ["events", "Events"], ["tools", "Tools"], ["system", "System", true]];

@@ -9,7 +9,7 @@ import { dirty, h } from "./dom.js";
 import { post } from "./net.js";
 import { tree } from "./show.js";
 
-const isPlain = (schema) => schema?.type === "object" && schema.properties &&
+export const isPlain = (schema) => schema?.type === "object" && schema.properties &&
   Object.values(schema.properties).every((one) => ["string", "number", "integer", "boolean"].includes(one.type) || one.enum || one.oneOf ||
     (one.type === "array" && (one.items?.enum || one.items?.anyOf)));
 
@@ -63,6 +63,16 @@ function field(name, schema, state, required) {
   }), note);
 }
 
+// The fields of a plain schema; state: {id, values}, where what is typed is kept.
+export const formFields = (schema, state) => Object.entries(schema.properties).map(([name, one]) => field(name, one, state, schema.required?.includes(name)));
+
+// What was typed; a box that nobody touched says no.
+export function valuesOf(schema, state) {
+  const values = { ...state.values };
+  for (const [name, one] of Object.entries(schema.properties)) if (one.type === "boolean") values[name] = Boolean(values[name]);
+  return values;
+}
+
 const forms = new Map(); // what was typed stays while the page is painted anew
 const FORMS_MAX = 200;
 
@@ -97,12 +107,10 @@ export function answerForm(question, done) {
   const asked = readQuestion(question);
   const state = stateOf(question, asked);
   const plain = isPlain(asked.schema);
-  const properties = Object.entries(asked.schema?.properties ?? {});
   const submit = (event) => {
     event.preventDefault();
     if (plain) {
-      const content = { ...state.values };
-      for (const [name, schema] of properties) if (schema.type === "boolean") content[name] = Boolean(content[name]);
+      const content = valuesOf(asked.schema, state);
       return send(question, state, { answer: asked.elicits ? { action: "accept", content } : content }, done);
     }
     let answer = { text: state.text };
@@ -116,7 +124,7 @@ export function answerForm(question, done) {
   };
   return h("form", { class: "answer", onsubmit: submit },
     asked.message ? h("p", { class: "asks" }, asked.message) : h("div", { class: "tree" }, tree(asked.raw)),
-    plain ? properties.map(([name, schema]) => field(name, schema, state, asked.schema.required?.includes(name)))
+    plain ? formFields(asked.schema, state)
       : h("div", { class: "field" }, h("label", { for: `${state.id}-text` }, asked.schema ? "Answer, as JSON" : "Answer"),
         h("textarea", { id: `${state.id}-text`, rows: 3, value: state.text, oninput() { state.text = this.value; } })),
     state.flaw && h("p", { class: "flaw", role: "alert" }, state.flaw),

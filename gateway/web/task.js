@@ -12,7 +12,9 @@ import { took } from "./tasks.js";
 
 const EVENTS = 200;
 const LIVE = ["queued", "working", "input_required"];
-const TABS = ["overview", "payload", "result", "events", "attempts", "json"];
+const ATTEMPTS = 1000;
+const LOG_TAIL = 65536;
+const TABS = ["overview", "payload", "result", "events", "attempts", "logs", "json"];
 
 // Spans of the task's life, from its events: waiting, each attempt, how that ended.
 export function spansOf(events, now) {
@@ -34,17 +36,6 @@ export function spansOf(events, now) {
   return spans;
 }
 
-// "2nd attempt" may consist of several spans, with questions between them.
-export function attemptsOf(spans) {
-  const out = [];
-  for (const span of spans.filter((one) => one.attempt)) {
-    const last = out.at(-1);
-    if (last?.attempt === span.attempt && last.how !== "lease_lost") Object.assign(last, { end: span.end, how: span.how });
-    else out.push({ ...span });
-  }
-  return out;
-}
-
 export class Task {
   constructor(params, id) {
     this.id = id;
@@ -54,18 +45,38 @@ export class Task {
     this.task = new Source(() => get(`/v1/tasks/${id}`), 300);
     this.why = new Source(() => get(`/v1/tasks/${id}/why`), 1000);
     this.events = new Source(() => this.readEvents(), 500);
+    this.tries = new Source(() => get(`/v1/tasks/${id}/attempts${query({ limit: ATTEMPTS })}`), 500);
+    this.attempt = 0; // whose log is shown; 0: the newest one's
+    this.logs = new Source(() => this.readLogs(), 1000);
     this.inbox = mayOverview() ? new Source(() => get("/v1/inbox"), 1000) : null;
     for (const source of this.sources()) source.refresh();
-    this.clock = setInterval(() => { if (LIVE.includes(this.task.data?.status)) dirty(); }, 1000);
+    this.clock = setInterval(() => {
+      if (!LIVE.includes(this.task.data?.status)) return;
+      dirty();
+      if (this.tab === "logs") this.logs.refresh(); // pieces of it are no events
+    }, 1000);
     this.openTab(this.tab);
   }
   get title() { return `Task …${this.id.slice(-6)}`; }
-  sources() { return [this.task, this.why, this.events, this.inbox].filter(Boolean); }
-  close() { clearInterval(this.clock); for (const source of this.sources()) source.stop(); }
+  sources() { return [this.task, this.why, this.events, this.tries, this.tab === "logs" && this.logs, this.inbox].filter(Boolean); }
+  close() { clearInterval(this.clock); this.logs.stop(); for (const source of this.sources()) source.stop(); }
 
   async readEvents() {
     const page = await get(`/v1/tasks/${this.id}/events${query({ limit: EVENTS })}`);
     return page;
+  }
+
+  // The end of both streams, as text.
+  async readLogs() {
+    const out = {};
+    for (const stream of ["out", "err"]) {
+      const at = (more) => get(`/v1/tasks/${this.id}/logs${query({ stream, attempt: this.attempt || undefined, ...more })}`);
+      const first = await at({ limit: 1 });
+      const piece = first.end > 0 ? await at({ offset: Math.max(first.offset, first.end - LOG_TAIL) }) : first;
+      const data = piece.data?.base64 === undefined ? piece.data ?? "" : new TextDecoder().decode(Uint8Array.from(atob(piece.data.base64), (one) => one.charCodeAt(0)));
+      out[stream] = { text: data, end: piece.end, before: piece.offset, attempt: piece.attempt };
+    }
+    return out;
   }
 
   event(event) {
@@ -87,6 +98,7 @@ export class Task {
   }
 
   openTab(tab) {
+    if (tab === "logs") this.logs.refresh();
     if ((tab !== "payload" && tab !== "result") || this.bodies[tab]) return;
     const mine = this.bodies[tab] = { read: null, problem: null };
     readBody(`/v1/tasks/${this.id}/${tab}`).then((read) => { mine.read = read; }, (problem) => { mine.problem = problem; }).finally(dirty);
@@ -186,11 +198,25 @@ export class Task {
     ];
   }
 
-  tries({ items }, task) {
-    const attempts = attemptsOf(spansOf(items, task.finished_at ? +new Date(task.finished_at) : Date.now()));
-    if (attempts.length === 0) return empty("No worker has had it yet.");
-    return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Attempts" }, h("table", {}, h("thead", {}, h("tr", {}, ["Try", "Worker", "Began", "Took", "Ended"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, attempts.map((one) => h("tr", {}, h("td", {}, one.attempt), h("td", {}, one.worker ?? "–"), h("td", {}, time(new Date(one.begin).toISOString())), h("td", {}, duration(one.end - one.begin)), h("td", {}, one.how === "now" ? "goes on" : word(one.how)))))));
+  attempts({ items }) {
+    if (items.length === 0) return empty("No worker has had it yet.");
+    return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Attempts" }, h("table", {}, h("thead", {}, h("tr", {}, ["Try", "Worker", "Began", "Took", "Ended", "Error", "Log"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, items.map((one) => h("tr", { key: one.attempt }, h("td", {}, one.attempt), h("td", {}, one.worker || "–"), h("td", {}, time(one.started_at)),
+        h("td", {}, one.started_at ? duration((one.ended_at ? new Date(one.ended_at) : Date.now()) - new Date(one.started_at)) : "–"), h("td", {}, one.end ? word(one.end) : "goes on"),
+        h("td", { class: "wide" }, one.error ? h("span", { class: "bad" }, `${one.error.code}: ${one.error.message ?? ""}`) : "",
+          one.kept && [" A success of ", bytes(one.kept.bytes), " came too late, and is kept until ", time(one.kept.until), ". ",
+            may("operator") && h("button", { onclick: () => this.act("Adopt", () => post(`/v1/tasks/${this.id}/adopt`, { attempt: one.attempt }), "Its late success becomes the task's outcome.") }, "Adopt it")]),
+        h("td", {}, h("button", { class: "plain", "aria-label": `Log of attempt ${one.attempt}`, onclick: () => { this.attempt = one.attempt; this.logs.data = null; this.choose("logs"); } }, "Log")))))));
+  }
+
+  logTab(logs) {
+    const streams = [["out", "What it wrote"], ["err", "What it wrote to its error stream"]].filter(([name]) => logs[name].end > 0);
+    const newest = this.tries.data?.items.at(-1)?.attempt;
+    return [
+      this.attempt > 0 && this.attempt !== newest && h("p", {}, `Of attempt ${this.attempt}. `, h("button", { onclick: () => { this.attempt = 0; this.logs.data = null; this.logs.refresh(true); } }, "The newest one’s")),
+      streams.length === 0 ? empty("Nothing was written.", "What the programs of taskctl work write appears here by itself.")
+        : streams.map(([name, title]) => h("section", { key: name }, h("h2", {}, title), logs[name].before > 0 && h("p", { class: "faint" }, `Its last ${bytes(logs[name].end - logs[name].before)} of ${bytes(logs[name].end)}; all of it: taskctl logs`), h("pre", { tabindex: "0" }, logs[name].text))),
+    ];
   }
 
   bodyTab(name, task) {
@@ -205,7 +231,8 @@ export class Task {
     switch (this.tab) {
     case "payload": case "result": return this.bodyTab(this.tab, task);
     case "events": return shown(this.events, (data) => this.history(data));
-    case "attempts": return shown(this.events, (data) => this.tries(data, task));
+    case "attempts": return shown(this.tries, (data) => this.attempts(data));
+    case "logs": return shown(this.logs, (data) => this.logTab(data));
     case "json": return h("div", { class: "tree" }, tree(task));
     default: return this.overview(task);
     }
@@ -234,7 +261,9 @@ export class Task {
       h("div", { role: "tabpanel", id: "panel", tabindex: "0", "aria-labelledby": `tab-${this.tab}`, key: `panel-${this.tab}` }, this.panel(task)),
       shell(...(this.tab === "payload" || this.tab === "result" ? [taskctl(this.tab, this.id), curl(`/v1/tasks/${this.id}/${this.tab}`)]
         : this.tab === "events" ? [taskctl("get", "--events", this.id), curl(`/v1/tasks/${this.id}/events`)]
-          : [taskctl("get", this.id), taskctl("logs", this.id), curl(`/v1/tasks/${this.id}`)])),
+          : this.tab === "attempts" ? [taskctl("get", "--attempts", this.id), curl(`/v1/tasks/${this.id}/attempts`)]
+            : this.tab === "logs" ? [taskctl("logs", this.id), curl(`/v1/tasks/${this.id}/logs`)]
+              : [taskctl("get", this.id), curl(`/v1/tasks/${this.id}`)])),
     ]);
   }
 }

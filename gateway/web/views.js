@@ -2,17 +2,17 @@
 // If a copy of the MPL was not distributed with this file, You can obtain one at
 // https://mozilla.org/MPL/2.0/.
 
-// The other views: overview, a queue, workers, questions, events, tools, the system.
+// The other views: overview, a queue, workers, questions, events, the system.
 
 import { dirty, h, say } from "./dom.js";
 import { answerForm } from "./form.js";
-import { get, mayChange, query, session, Source, stream } from "./net.js";
-import { ago, badge, bytes, curl, duration, empty, number, plural, shell, shortId, shown, spark, taskctl, time, timeText, tree, word } from "./show.js";
+import { get, may, mayChange, post, query, session, Source, stream } from "./net.js";
+import { ago, ask, badge, bytes, curl, duration, empty, number, plural, shell, shortId, shown, spark, taskctl, time, timeText, tree, word } from "./show.js";
 import { remark } from "./tasks.js";
 
 const HOUR_MS = 3600e3;
 
-class View {
+export class View {
   start() { for (const source of this.sources) source.refresh(); }
   close() { for (const source of this.sources) source.stop(); clearInterval(this.clock); }
   event(event) { if (event.kind !== "notice") for (const source of this.sources) source.refresh(event.kind === "gap" || event.kind === "back"); }
@@ -84,17 +84,19 @@ export class Overview extends View {
     if (all || ["asked", "answered", "cancelled", "expired"].includes(event.kind)) this.inbox.refresh(all);
     if (all || ["failed", "retried", "resumed", "purged", "expired"].includes(event.kind)) this.failed.refresh(all);
   }
-  table({ items }) {
+  table({ items, next }) {
     if (items.length === 0) return empty("No queue has tasks or workers.", "A queue appears with its first task: taskctl submit QUEUE");
-    const columns = ["Queue", "Ready", "Later", "Blocked", "Working", "Asks", "In/s", "Done/s", "Fail/s", "Oldest", "2 min"];
-    return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Queues" }, h("table", { class: "numbers" },
+    const columns = ["Queue", "Ready", "Later", "Blocked", "Working", "Asks", "In/s", "Done/s", "Fail/s", "Oldest", "Workers", "2 min"];
+    return [h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Queues" }, h("table", { class: "numbers" },
       h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, items.map((one) => h("tr", { key: one.queue },
-        h("td", {}, h("a", { href: `#/queue/${encodeURIComponent(one.queue)}` }, one.queue)),
+        h("td", {}, h("a", { href: `#/queue/${encodeURIComponent(one.queue)}` }, one.queue), one.paused && h("span", { class: "chip" }, "paused")),
         [one.ready, one.scheduled, one.blocked, one.working, one.input_required].map((value) => h("td", { class: value ? "" : "zero" }, number(value))),
         ["submitted", "completed", "failed"].map((name) => { const value = rate(one.queue, name); return h("td", { class: value ? (name === "failed" ? "bad" : "") : "zero" }, rateText(value)); }),
         h("td", {}, one.ready ? duration(one.oldest_ready_ms) : "–"),
-        h("td", {}, spark(rates(one.queue, "completed"), `done per second, at most ${Math.max(...rates(one.queue, "completed")).toFixed(1)}`, 80, 20)))))));
+        h("td", { class: one.workers ? "" : one.ready ? "bad" : "zero" }, number(one.workers)),
+        h("td", {}, spark(rates(one.queue, "completed"), `done per second, at most ${Math.max(...rates(one.queue, "completed")).toFixed(1)}`, 80, 20))))))),
+    next && h("p", { class: "faint" }, `The first ${number(items.length)} queues; all of them: taskctl queue list`)];
   }
   render() {
     const items = this.queues.data?.items ?? [];
@@ -137,8 +139,28 @@ export class Queue extends View {
     this.tasks = new Source(() => get(`/v1/tasks${query({ queue: name, limit: 20 })}`), 1000);
     this.workers = new Source(() => get("/v1/workers"), 3000);
     this.sources = [this.queue, this.tasks, this.workers];
-    this.clock = setInterval(dirty, STEP_MS);
+    this.clock = setInterval(() => { dirty(); this.queue.refresh(); }, STEP_MS); // a pause is no event
+    this.flaw = null;
     this.start();
+  }
+  async pause(one) {
+    const why = one.paused ? "" : await ask(`Pause ${this.name}?`, "Nothing of it is given to workers until it goes on. What they hold goes on, and tasks may be submitted.", "Pause it", "Why, for those who wonder");
+    if (why === null) return;
+    const path = `/v1/queues/${encodeURIComponent(this.name)}/`;
+    try {
+      await (one.paused ? post(`${path}resume`) : post(`${path}pause`, why ? { why } : {}));
+      say(one.paused ? "It goes on." : "It is paused.", true);
+      this.flaw = null;
+    } catch (problem) {
+      this.flaw = problem.message;
+    }
+    this.queue.refresh(true);
+  }
+  settings(one) {
+    const usual = { weight_of: "key", search: true, ttl_never: false };
+    const list = Object.entries(one.settings).filter(([name, value]) => value !== null && value !== usual[name]);
+    return list.length > 0 && h("section", {}, h("h2", {}, "Settings"), h("dl", { class: "pairs" }, list.map(([name, value]) => h("div", { key: name }, h("dt", {}, word(name.replace(/_ms$/, ""))),
+      h("dd", {}, typeof value === "boolean" ? (value ? "yes" : "no") : /_ms$/.test(name) ? duration(value) : /bytes$/.test(name) ? bytes(value) : typeof value === "number" ? number(value) : value)))));
   }
   event(event) { if (!event.queue || event.queue === this.name) super.event(event); }
   chart(title, values, unit) {
@@ -147,19 +169,24 @@ export class Queue extends View {
   render() {
     const workers = (this.workers.data?.items ?? []).filter((one) => one.queues.includes(this.name) && !one.ended_at);
     return [
-      h("div", { class: "head" }, h("h1", {}, this.name), h("span", { class: "push" }), h("a", { class: "button", href: `#/tasks${query({ queue: this.name })}` }, "All its tasks")),
+      h("div", { class: "head" }, h("h1", {}, this.name), h("span", { class: "push" }),
+        may("operator") && this.queue.data && h("button", { key: "pause", class: this.queue.data.paused ? "main" : null, onclick: () => this.pause(this.queue.data) }, this.queue.data.paused ? "Resume" : "Pause"),
+        h("a", { class: "button", href: `#/tasks${query({ queue: this.name })}` }, "All its tasks")),
+      this.flaw && h("p", { class: "flaw", role: "alert" }, this.flaw),
       shown(this.queue, (one) => [
+        one.paused && h("p", { class: "banner", role: "status" }, h("span", {}, "Paused ", ago(one.paused.at), one.paused.why ? `: ${one.paused.why}` : ` by ${one.paused.by}`)),
         h("div", { class: "tiles" },
           tile("ready", number(one.ready), `#/tasks${query({ queue: this.name, status: "queued" })}`), tile("later", number(one.scheduled), `#/tasks${query({ queue: this.name, status: "queued" })}`),
           tile("blocked", number(one.blocked), `#/tasks${query({ queue: this.name, status: "queued" })}`), tile("working", number(one.working), `#/tasks${query({ queue: this.name, status: "working" })}`),
           tile("ask for input", number(one.input_required), "#/questions", null, one.input_required ? "warn" : ""), tile("oldest waits", one.ready ? duration(one.oldest_ready_ms) : "–", `#/tasks${query({ queue: this.name, status: "queued" })}`)),
         h("div", { class: "charts" }, this.chart("In, last 5 min", rates(this.name, "submitted", 60), "/s"), this.chart("Done", rates(this.name, "completed", 60), "/s"), this.chart("Failed", rates(this.name, "failed", 60), "/s"), this.chart("Waiting", depths(this.name), "")),
         h("p", { class: "faint" }, `Since its first task: ${number(one.submitted)} submitted, ${number(one.completed)} completed, ${number(one.failed)} failed, ${plural(one.attempts_failed, "attempt")} failed.`),
+        this.settings(one),
       ]),
       !this.workers.problem && h("section", {}, h("h2", {}, `Workers (${workers.length})`), workers.length === 0 ? h("p", { class: "faint" }, "No worker serves it now.") : workerTable(workers)),
       h("section", {}, h("h2", {}, "Its newest tasks"), shown(this.tasks, ({ items }) => items.length === 0 ? h("p", { class: "faint" }, "It has none.")
         : h("ul", { class: "list" }, items.map((task) => h("li", { key: task.task_id }, badge(task.status, task.dead), " ", h("a", { class: "mono", href: `#/task/${task.task_id}` }, shortId(task.task_id)), " ", h("span", { class: "faint" }, ago(task.created_at)), " ", remark(task)))))),
-      shell(taskctl("queue", "show", this.name), taskctl("list", "--queue", this.name), curl(`/v1/queues/${encodeURIComponent(this.name)}`)),
+      shell(taskctl("queue", "show", this.name), taskctl("queue", this.queue.data?.paused ? "resume" : "pause", this.name), taskctl("list", "--queue", this.name), curl(`/v1/queues/${encodeURIComponent(this.name)}`)),
     ];
   }
 }
@@ -263,37 +290,5 @@ export class System extends View {
         h("div", { class: "filters row" }, h("input", { id: "filter", type: "search", "aria-label": "Filter counters", placeholder: "commit", value: this.filter, oninput: (event) => { this.filter = event.target.value; dirty(); } })),
         shown(this.stats, ({ counters }) => h("div", { class: "counters" }, Object.entries(counters).filter(([name]) => name.includes(this.filter.trim())).map(([name, value]) => h("div", { key: name, class: value ? "" : "zero" }, h("span", {}, word(name)), h("strong", {}, /_bytes$/.test(name) ? bytes(value) : /_ms$/.test(name) ? duration(value) : number(value))))))),
       shell(taskctl("stats"), taskctl("doctor"), curl("/v1/stats"), curl("/metrics"))];
-  }
-}
-
-// The tools that agents see, as MCP lists them. There is none without MCP.
-const LIST_TOOLS = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: {
-  "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": { name: "taskmq page", version: "1" }, "io.modelcontextprotocol/clientCapabilities": {} } } });
-const MCP_HEADERS = { "Content-Type": "application/json", Accept: "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list" };
-
-async function readTools() {
-  const headers = { ...MCP_HEADERS, "X-Taskmq-Request": "1", ...(session.ns ? { "Taskmq-Namespace": session.ns } : {}) };
-  const response = await fetch("/mcp", { method: "POST", cache: "no-store", headers, body: LIST_TOOLS });
-  const told = await response.json().catch(() => null);
-  if (!response.ok || !told?.result) throw Object.assign(new Error(told?.error?.message ?? told?.detail ?? "This gateway offers no tools."), { status: response.status });
-  return told.result;
-}
-
-export class Tools extends View {
-  title = "Tools";
-  constructor() {
-    super();
-    this.tools = new Source(readTools, 5000);
-    this.sources = [this.tools];
-    this.start();
-  }
-  event() {}
-  render() {
-    return [h("div", { class: "head" }, h("h1", {}, "Tools"), h("span", { class: "faint" }, "what agents see by MCP")),
-      this.tools.problem && !this.tools.data ? empty("This gateway offers no tools.", "They stand in tools.json.")
-        : shown(this.tools, ({ tools }) => tools.length === 0 ? empty("There are no tools.", "They stand in tools.json.") : tools.map((tool) => h("article", { class: "card", key: tool.name },
-          h("div", { class: "row" }, h("h2", { class: "mono" }, tool.name), tool.title && h("span", {}, tool.title)), h("p", {}, tool.description),
-          h("details", {}, h("summary", {}, "Schema"), h("div", { class: "tree" }, tree(tool.inputSchema)))))),
-      shell(curl("/mcp", ...Object.entries(MCP_HEADERS).map(([name, value]) => `-H '${name}: ${value}'`), `-d '${LIST_TOOLS}'`))];
   }
 }

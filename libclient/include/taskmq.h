@@ -463,7 +463,7 @@ typedef struct tmq_completion {
     tmq_access_t *access;     /* of blocking calls about keys */
     tmq_part_t *part;         /* BLOB_BEGIN, BLOB_CHUNK, BLOB_READ, AUDIT, AUDIT_HEAD, BACKUP,
                          CHECKPOINT_READ */
-    struct tmq_queue_report *queues; /* of blocking calls about queues */
+    struct tmq_queue_report *queues; /* QUEUE_LIST, QUEUE_SHOW, QUEUE_PAUSE, QUEUE_RESUME */
     tmq_inbox_t *inbox;              /* INBOX */
     tmq_answered_t *answered;        /* ANSWER */
     size_t answered_count;

@@ -109,6 +109,10 @@ TMQ_API void tmq_attempt_list_free (tmq_attempt_list_t *list);
  * Codes: TMQ_NOT_FOUND, TMQ_EXPIRED, TMQ_PURGED, TMQ_DENIED. */
 TMQ_API int tmq_attempts (tmq_attempt_list_t **out, tmq_client_t *client, const tmq_id_t *id,
                           uint32_t after, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error);
+/* The completion is TMQ_OP_ATTEMPTS with `attempts`. Does not block. */
+TMQ_API int tmq_attempts_start (tmq_client_t *client, const tmq_id_t *id, uint32_t after,
+                                uint32_t limit, uint32_t timeout_ms, void *user,
+                                tmq_error_t *error);
 
 /* Makes the late success that is kept of an attempt the outcome of its task, which is completed by
  * it. Whoever works on the task meanwhile has lost it. Needs the role admin. *task (task may be

@@ -75,18 +75,25 @@ typedef struct tmq_queue_report tmq_queue_report_t;
 /* Accepts NULL. */
 TMQ_API void tmq_queue_report_free (tmq_queue_report_t *report);
 
-/* The functions of this section wait for the answer. *out is to be freed; it is not touched unless
- * the code is 0. Each may be repeated after TMQ_UNKNOWN. A queue need not exist to be set or
- * paused: names are made by their first use. */
+/* The functions of this section wait for the answer, but for those that end in _start: they do not
+ * block, and their completion has `queues`. *out is to be freed; it is not touched unless the code
+ * is 0. Each may be repeated after TMQ_UNKNOWN. A queue need not exist to be set or paused: names
+ * are made by their first use. */
 
 /* Queues of the namespace that have tasks, workers or settings, in the order in which they came.
  * cursor: `next` of the page before; NULL: from the first. limit: at most 1,000; 0: 100. A page
  * may be shorter without being the last. Codes: TMQ_BAD_CURSOR. */
 TMQ_API int tmq_queue_list (tmq_queue_report_t **out, tmq_client_t *client, const char *cursor,
                             uint32_t limit, uint32_t timeout_ms, tmq_error_t *error);
+/* The completion is TMQ_OP_QUEUE_LIST. */
+TMQ_API int tmq_queue_list_start (tmq_client_t *client, const char *cursor, uint32_t limit,
+                                  uint32_t timeout_ms, void *user, tmq_error_t *error);
 /* One of them. Codes: TMQ_NOT_FOUND. */
 TMQ_API int tmq_queue_show (tmq_queue_report_t **out, tmq_client_t *client, const char *queue,
                             uint32_t timeout_ms, tmq_error_t *error);
+/* The completion is TMQ_OP_QUEUE_SHOW. */
+TMQ_API int tmq_queue_show_start (tmq_client_t *client, const char *queue, uint32_t timeout_ms,
+                                  void *user, tmq_error_t *error);
 /* Sets the members of `settings` that `fields` names; 0 takes back what was set. It counts at once,
  * for what is queued too, but for the defaults, which a task gets as it is submitted. A cap below
  * what runs takes nothing away: nothing begins until less is running.
@@ -99,9 +106,15 @@ TMQ_API int tmq_queue_set (tmq_queue_report_t **out, tmq_client_t *client, const
  * may be submitted. why (at most 256 bytes) may be NULL. Codes: TMQ_DENIED, TMQ_LIMIT. */
 TMQ_API int tmq_queue_pause (tmq_queue_report_t **out, tmq_client_t *client, const char *queue,
                              const char *why, uint32_t timeout_ms, tmq_error_t *error);
+/* The completion is TMQ_OP_QUEUE_PAUSE. */
+TMQ_API int tmq_queue_pause_start (tmq_client_t *client, const char *queue, const char *why,
+                                   uint32_t timeout_ms, void *user, tmq_error_t *error);
 /* To resume one that is not paused is no mistake. Codes: TMQ_DENIED. */
 TMQ_API int tmq_queue_resume (tmq_queue_report_t **out, tmq_client_t *client, const char *queue,
                               uint32_t timeout_ms, tmq_error_t *error);
+/* The completion is TMQ_OP_QUEUE_RESUME. */
+TMQ_API int tmq_queue_resume_start (tmq_client_t *client, const char *queue, uint32_t timeout_ms,
+                                    void *user, tmq_error_t *error);
 
 #ifdef __cplusplus
 }

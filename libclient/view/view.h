@@ -27,5 +27,12 @@ void view_write_question (json_writer_t *writer, const tmq_question_t *question)
 void view_write_worker (json_writer_t *writer, const tmq_worker_info_t *worker);
 /* What is to be said about it in a word: idle, working, draining, away or ended. */
 const char *view_worker_state (const tmq_worker_info_t *worker);
+void view_write_attempt (json_writer_t *writer, const tmq_attempt_info_t *attempt);
+/* ended: how many of its tasks that have ended are kept; NULL: it was not asked. */
+void view_write_queue (json_writer_t *writer, const tmq_queue_t *queue, const uint64_t *ended);
+/* What holds it back, "paused cap"; "open" for nothing: out. */
+const char *view_queue_state (char *out, size_t size, const tmq_queue_t *queue);
+/* What a queue's fair key is: a word of TMQ_WEIGHT_OF_MAP. */
+const char *view_weight_text (uint64_t number);
 
 #endif

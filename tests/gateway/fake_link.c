@@ -103,6 +103,13 @@ FAKE (adopt, const tmq_id_t *id, uint32_t attempt)
 FAKE (why, const tmq_id_t *id)
 FAKE (answer, const tmq_id_t *id, const tmq_answer_t *in, size_t count)
 FAKE (inbox, const tmq_inbox_query_t *in)
+FAKE (attempts, const tmq_id_t *id, uint32_t after, uint32_t limit)
+FAKE (log, const tmq_id_t *id, uint32_t attempt, tmq_log_stream_t stream, uint64_t offset,
+      uint32_t limit)
+FAKE (queues, const char *cursor, uint32_t limit)
+FAKE (queue, const char *queue)
+FAKE (pause, const char *queue, const char *why)
+FAKE (unpause, const char *queue)
 FAKE (workers, uint64_t before, uint32_t limit, bool all)
 #pragma GCC diagnostic pop
 

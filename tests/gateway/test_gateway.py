@@ -350,10 +350,102 @@ def try_reads(gateway, task_id):
     check_problem(gateway.get("/v1/queues/none"), 404, "not-found")
 
 
+def try_queues(gateway, broker):
+    """A queue that is paused gives nothing away, and says who did it and why."""
+    task_id = submit(gateway, {"queue": "p"})
+    paused = gateway.post("/v1/queues/p/pause", {"why": "a new disk"}).json
+    check("paused", (paused["closed"], paused["paused"]["why"]),
+          (["paused"], "a new disk (by local through the gateway)"))
+    check("once more", gateway.post("/v1/queues/p/pause").json["paused"]["why"],
+          "by local through the gateway")
+    check("a long why", gateway.post("/v1/queues/p/pause", {"why": "w" * 256}).json["paused"]["why"],
+          "w" * 256)
+    for flaw in ({"why": "w" * 257}, {"why": 1}, {"what": "x"}, {"why": "a\0b"}):
+        check_problem(gateway.post("/v1/queues/p/pause", flaw), 400, "invalid")
+    check_problem(gateway.post("/v1/queues/a%20b/pause"), 400, "invalid")
+    worker = start_worker(broker, "p", "cat")
+    eventually("it is served", lambda: gateway.get("/v1/queues/p").json["workers"] == 1)
+    check("nothing is given away", gateway.get(f"/v1/tasks/{task_id}").json["status"], "queued")
+    check("resumed", gateway.post("/v1/queues/p/resume").json["closed"], [])
+    check("it goes on", gateway.get(f"/v1/tasks/{task_id}", Prefer="wait=60").json["status"],
+          "completed")
+    worker.terminate()
+    worker.wait()
+    page = gateway.get("/v1/queues?limit=1").json
+    rest = gateway.get(f"/v1/queues?limit=1000&cursor={page['next']}").json
+    check("pages", [one["queue"] for one in page["items"] + rest["items"]],
+          [one["queue"] for one in gateway.get("/v1/queues").json["items"]])
+    check("the last page", rest["next"], None)
+    check_problem(gateway.get("/v1/queues?cursor=x"), 400, "bad-cursor")
+    check_problem(gateway.get("/v1/queues?limit=1001"), 400, "invalid")
+    submit(gateway, {"queue": "p"})
+    shown = subprocess.run([program("taskctl"), "-e", broker.endpoint, "queue", "show", "p", "-o",
+                            "json"], capture_output=True, check=True).stdout
+    mine, theirs = gateway.get("/v1/queues/p").json, json.loads(shown)
+    theirs.pop("ended", None)
+    check("what taskctl shows", sorted(mine), sorted(theirs))
+    check("its settings", mine["settings"], theirs["settings"])
+
+
+def try_attempts(gateway, broker):
+    """What its workers did, attempt by attempt, and what their programs wrote."""
+    failing = start_worker(broker, "tries", "sh", "-c", "echo out; printf 'bad\\377' >&2; exit 3")
+    task_id = submit(gateway, {"queue": "tries", "max_attempts": 2, "backoff_ms": 1})
+    target = f"/v1/tasks/{task_id}"
+    check_problem(gateway.get(f"{target}/result", Prefer="wait=60"), 404, "no-result")
+    failing.terminate()
+    failing.wait()
+    first = gateway.get(f"{target}/attempts?limit=1").json
+    second = gateway.get(f"{target}/attempts?after={first['next']}").json
+    check("attempts", [(one["attempt"], one["end"], one["error"]["code"]) for one in
+                       first["items"] + second["items"]],
+          [(1, "attempt_failed", 3), (2, "failed", 3)])
+    check("no more", second["next"], None)
+    schemas = gateway.get("/openapi.json", token=None).json["components"]["schemas"]
+    check("its members", sorted(first["items"][0]), sorted(schemas["Attempt"]["required"]))
+    log = gateway.get(f"{target}/logs").json
+    check("its members", sorted(log), sorted(schemas["Log"]["required"]))
+    check("out", (log["attempt"], log["data"], log["end"], log["next"]), (2, "out\n", 4, None))
+    piece = gateway.get(f"{target}/logs?attempt=1&offset=1&limit=2").json
+    check("a piece", (piece["attempt"], piece["offset"], piece["lost"], piece["data"], piece["next"]),
+          (1, 1, 0, "ut", 3))
+    check("bytes", gateway.get(f"{target}/logs?stream=err").json["data"], {"base64": "YmFk/w=="})
+    check("without a log", gateway.get(f"/v1/tasks/{submit(gateway, {'queue': 'x'})}/logs").json[
+        "attempt"], 0)
+    for query in ("logs?stream=in", "logs?limit=65537", "logs?what=1", "attempts?limit=1001"):
+        check_problem(gateway.get(f"{target}/{query}"), 400, "invalid")
+
+
+def try_traces(gateway, broker):
+    """submit, worker and answers belong to one trace, whoever began it."""
+    theirs = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+    def trace_of(answer):
+        return gateway.get(answer.fields["location"]).json["trace"]
+    answer = gateway.post("/v1/tasks", {"queue": "t"}, traceparent=theirs, tracestate="a=b")
+    check("trace", trace_of(answer), theirs + " a=b")
+    told = answer.fields["traceresponse"].split("-")
+    check("told", (told[1], told[3]), (theirs.split("-")[1], "01"))
+    assert told[2] != theirs.split("-")[2], told
+    for flaw in ("x", theirs.upper(), theirs.replace("0af7651916cd43dd8448eb211c80319c", "0" * 32)):
+        made = gateway.post("/v1/tasks", {"queue": "t"}, traceparent=flaw, tracestate="a=b")
+        check("one of our own", (trace_of(made), made.fields["traceresponse"][-2:]),
+              (made.fields["traceresponse"], "00"))
+        assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-00", trace_of(made)), trace_of(made)
+    made = gateway.post("/v1/queues/traced/tasks", b"x")
+    trace = trace_of(made).split("-")[1]
+    worker = start_worker(broker, "traced", "sh", "-c", "echo $TRACEPARENT")
+    result = gateway.get(made.fields["location"] + "/result", Prefer="wait=60").body.decode()
+    check("the worker's", result.split("-")[1], trace)
+    worker.terminate()
+    worker.wait()
+    assert trace in gateway.read_log(), "no line of the log has the trace"
+
+
 def try_ends(gateway, broker, task_id):
     answer = gateway.post(f"/v1/tasks/{task_id}/cancel", {"message": "no need"})
     check("cancel", (answer.status, answer.json["status"], answer.json["cancel_message"]),
-          (200, "cancelled", "no need"))
+          (200, "cancelled", "no need (by local through the gateway)"))
     check("again", gateway.post(f"/v1/tasks/{task_id}/cancel").status, 200)
     check_problem(gateway.post(f"/v1/tasks/{task_id}/cancel", {"x": 1}), 400, "invalid")
     check_problem(gateway.get(f"/v1/tasks/{task_id}/result"), 404, "no-result")
@@ -497,11 +589,9 @@ def part_rest():
         try_questions(gateway, broker)
         try_metrics(gateway)
         try_description(gateway, task_id)
-        traced = submit(gateway, {"queue": "t"},
-                        traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-                        tracestate="a=b")
-        check("trace", gateway.get(f"/v1/tasks/{traced}").json["trace"],
-              "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=b")
+        try_queues(gateway, broker)
+        try_attempts(gateway, broker)
+        try_traces(gateway, broker)
         answer = gateway.get("/healthz", X_Request_Id="mine")
         check("request id", answer.fields["x-request-id"], "mine")
         printed = gateway.run("--check")
@@ -552,6 +642,8 @@ def try_roles(gateway):
     check("key", gateway.post("/v1/tasks", keyed, token=tokens["ann"], Idempotency_Key="k").status, 201)
     check("a key is one's own",
           gateway.post("/v1/tasks", keyed, token=tokens["bob"], Idempotency_Key="k").status, 201)
+    own = gateway.post(f"/v1/tasks/{of_ann}/cancel", {"message": "mine"}, token=tokens["ann"]).json
+    check("the broker knows who it was", own["cancel_message"], "mine")
     check("remove", gateway.run("token", "remove", "bob").returncode, 0)
     gateway.reload()
     check_problem(gateway.get("/v1/tasks", token=tokens["bob"]), 401, "not-authenticated")

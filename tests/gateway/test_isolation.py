@@ -5,13 +5,19 @@
 """Who may do what with whose tasks: each route of `taskmq-gateway --routes`, by each role, with a
 task of one's own, of somebody else, of another namespace, and one that is not there."""
 
+import json
+import os
 import re
 import subprocess
 
 from broker import Broker
 from gateway import Gateway, program
 from test_gateway import check
+from test_mcp import META, MODERN, Client
 
+TOOLS = {"tools": [{"name": "job", "description": "a task", "inputSchema": {"type": "object"},
+                    "execution": {"taskSupport": "required"}, "taskmq": {"queue": "tools"}}]}
+TASKS = {"extensions": {META + "tasks": {}}}
 ROLES = ("observer", "client", "operator", "metrics")
 ABSENT = "01a2007e-d6c2-7f5e-8f1f-c21cce16b92e"
 BODIES = {"/v1/tasks": {"queue": "q"}, "/v1/queues/{queue}/tasks": b"x",
@@ -19,7 +25,7 @@ BODIES = {"/v1/tasks": {"queue": "q"}, "/v1/queues/{queue}/tasks": b"x",
           "/v1/tasks/{id}/cancel": {}, "/v1/tasks/{id}/adopt": {"attempt": 1},
           "/v1/tasks/{id}/answer": {"key": "k", "answer": 1}}
 # What says nothing about the task: of the request, and of the time.
-OWN_FIELDS = ("x-request-id", "ratelimit", "date", "content-length")
+OWN_FIELDS = ("x-request-id", "traceresponse", "ratelimit", "date", "content-length")
 
 
 class Matrix:
@@ -98,6 +104,58 @@ class Matrix:
         check("a label alone", self.gateway.get(f"/v1/tasks/{forged}",
                                                 token=self.tokens["client"]).status, 404)
 
+    # MCP: each method about a task, in both generations.
+
+    def mcp(self, role, version):
+        self.tried += 1
+        return Client(self.gateway, version, TASKS if version == MODERN else {}, self.tokens[role])
+
+    def make_call(self, role, version):
+        told = self.mcp(role, version).ask("tools/call", {
+            "name": "job", "arguments": {}, **({} if version == MODERN else {"task": {"ttl": 60000}})})
+        return (told if version == MODERN else told["task"])["taskId"]
+
+    def plain_mcp(self, role, version, method, task_id):
+        client = self.mcp(role, version)
+        client.number = 0
+        params = {"taskId": task_id}
+        if method == "tasks/update":
+            params["inputResponses"] = {}
+        answer = client.post(method, params)
+        return self.plain(answer)[0], re.sub(rb"[0-9a-f]{8}-[0-9a-f-]{27}", b"ID", answer.body)
+
+    def try_mcp(self, version, methods):
+        for role in ("client", "operator"):
+            kinds = {"own": self.make_call(role, version), "foreign": self.make_call("bob", version),
+                     "far": self.make_call("far", version), "plain": self.make("client"),
+                     "absent": ABSENT}
+            for method in methods:
+                what = f"{version} {method} by {role}"
+                answers = {kind: self.plain_mcp(role, version, method, task_id)
+                           for kind, task_id in kinds.items()
+                           if not (kind == "own" and method == "tasks/result")}  # it waits
+                absent = answers["absent"]
+                check(what, json.loads(absent[1])["error"]["code"], -32602)
+                for kind in ("foreign", "far", "plain"):
+                    check(f"{what}: {kind}", answers[kind], absent)
+                assert answers.get("own") != absent, (what, answers["own"])
+        for role in ("observer", "metrics"):
+            for verb in ("GET", "POST", "DELETE"):
+                check(f"{verb} /mcp by {role}", self.ask(verb, "/mcp", role, ABSENT).status, 403)
+
+    def try_mcp_lists(self):
+        mine, foreign = self.make_call("client", "2025-11-25"), self.make_call("bob", "2025-11-25")
+        ids = {task["taskId"] for task in
+               self.mcp("client", "2025-11-25").ask("tasks/list", {})["tasks"]}
+        check("tasks/list", (mine in ids, foreign in ids), (True, False))
+        theirs = self.mcp("bob", "2025-11-25")
+        used = self.mcp("client", "2025-11-25")
+        used.session = theirs.session
+        guessed = self.mcp("client", "2025-11-25")
+        guessed.session = theirs.session[:-4] + "AAAA"
+        check("a session of somebody else", self.plain(used.post("ping")),
+              self.plain(guessed.post("ping")))
+
     def try_lists(self):
         mine, foreign, far = self.make("client"), self.make("bob"), self.make("far")
 
@@ -125,7 +183,15 @@ def read_routes(gateway):
 
 def main():
     settings = ["rate = 100000", "rate_burst = 100000"]
-    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+    with Broker() as broker:
+        with open(os.path.join(broker.data, "tools.json"), "w", encoding="utf-8") as file:
+            json.dump(TOOLS, file)
+        os.chmod(file.name, 0o600)
+        try_all(broker, Gateway(broker, configuration=settings))
+
+
+def try_all(broker, gateway):
+    with gateway:
         matrix = Matrix(gateway)
         routes = [route for route in read_routes(gateway) if "everybody" not in route[2]]
         assert len(routes) > 20, routes
@@ -134,6 +200,9 @@ def main():
                 matrix.try_task_route(method, path, who)
             elif "every" not in who and path != "/mcp":
                 matrix.try_plain_route(method, path, who)
+        matrix.try_mcp(MODERN, ("tasks/get", "tasks/cancel", "tasks/update"))
+        matrix.try_mcp("2025-11-25", ("tasks/get", "tasks/cancel", "tasks/result"))
+        matrix.try_mcp_lists()
         matrix.try_lists()
         matrix.try_owners(broker)
         assert matrix.tried > 250, matrix.tried

@@ -4,6 +4,7 @@
 
 """The page of taskmq-gateway without a browser: its files, its sessions, and who may begin one."""
 
+import gzip
 import os
 import re
 
@@ -35,13 +36,24 @@ def try_files(gateway):
     assert "unsafe" not in policy and "*" not in policy, policy
     text = page.body.decode()
     assert not re.search(r"<script(?![^>]*src=)|<style| on\w+=| style=", text), text
-    size = 0
+    size = packed_size = 0
     directory = os.path.join(os.environ["TASKMQ_SOURCE"], "gateway/web")
     for name in sorted(os.listdir(directory)):
         answer = gateway.get("/ui" if name == "index.html" else f"/ui/{name}", token=None)
         with open(os.path.join(directory, name), "rb") as file:
             check(name, (answer.status, answer.body), (200, file.read()))
         size += len(answer.body)
+        target = "/ui" if name == "index.html" else f"/ui/{name}"
+        packed = gateway.get(target, token=None, Accept_Encoding="br, gzip;q=0.5")
+        check(f"{name} packed", (packed.fields["content-encoding"], gzip.decompress(packed.body)),
+              ("gzip", answer.body))
+        check("which one depends", packed.fields["vary"], "Accept-Encoding")
+        assert packed.fields["etag"] != answer.fields["etag"], packed
+        for field in ("gzip;q=0", "gzip; q=0.0", "br", "identity"):
+            plain = gateway.ask("HEAD", target, token=None, Accept_Encoding=field)
+            check(field, (plain.fields.get("content-encoding"), plain.fields["etag"]),
+                  (None, answer.fields["etag"]))
+        packed_size += len(packed.body)
         for field, value in (("cache-control", "no-cache"), ("x-content-type-options", "nosniff"),
                              ("referrer-policy", "no-referrer"), ("content-security-policy", policy),
                              ("cross-origin-opener-policy", "same-origin"),
@@ -53,7 +65,8 @@ def try_files(gateway):
         for word in re.findall(r'from "\./([\w.]+)"|(?:src|href)="/ui/([\w.]+)"',
                                answer.body.decode()):
             assert (word[0] or word[1]) in os.listdir(directory), (name, word)
-    assert size < 112 * 1024, f"the page has {size} bytes"
+    assert size < 128 * 1024, f"the page has {size} bytes"
+    assert packed_size < 40 * 1024, f"the page has {packed_size} bytes, packed"
     check_problem(gateway.get("/ui/none.js", token=None), 404, "not-found")
     check_problem(gateway.get("/ui/..%2fgateway.key", token=None), 400, "malformed")
 

@@ -6,14 +6,20 @@
 
 import http.client
 import json
+import os
 import re
 import socket
+import subprocess
 import sys
 import threading
 
-from broker import Broker, eventually
+from broker import Broker, die_with_the_test, eventually
 from gateway import Gateway
 from test_gateway import check, check_problem, start_worker, submit
+
+
+def tests_program(name):
+    return os.path.join(os.environ["TASKMQ_BIN"], "..", "tests", name)
 
 
 class Events:
@@ -182,9 +188,10 @@ class Later:
         return self.answer
 
 
-def await_requests(gateway, count):
-    """So many long polls are under way."""
-    eventually(f"{count} requests wait", lambda: metric(gateway, "connections") == count + 1)
+def await_waits(gateway, count):
+    """Long polls wait for so many tasks."""
+    eventually(f"{count} tasks are waited for",
+               lambda: metric(gateway, "waits") == count)
 
 
 def part_waits():
@@ -200,7 +207,7 @@ def part_waits():
         check("it is another one", gateway.get(target, Prefer="wait=60", If_None_Match='"0-0"').status,
               200)
         check("not so long", gateway.get(target, Prefer="wait=1", If_None_Match=tag).status, 304)
-        await_requests(gateway, 2)
+        await_waits(gateway, 2)
         with start_worker(broker, "w", "sleep", "600") as worker:
             check("a change", change.get().json["status"], "working")
             check("cancel", gateway.post(target + "/cancel").status, 200)
@@ -213,7 +220,7 @@ def part_waits():
         stream = Events(gateway, "/v1/events", token=ann)
         stream.await_kind("live")
         poll = Later(gateway.get, target, Prefer="wait=60", token=ann)
-        await_requests(gateway, 2)
+        await_waits(gateway, 1)
         gateway.run("token", "remove", "ann")
         gateway.reload()
         check_problem(poll.get(), 401, "not-authenticated")
@@ -223,7 +230,7 @@ def part_waits():
         tag = gateway.get(target).fields["etag"]
         crowd = [submit(gateway, {"queue": "crowd"}) for _ in range(4)]
         most = Later(gateway.post, "/v1/tasks:wait", {"ids": crowd[:3]})
-        await_requests(gateway, 1)
+        await_waits(gateway, 3)
         told = check_problem(gateway.post("/v1/tasks:wait", {"ids": crowd[2:]}), 503, "overloaded")
         assert "wait_ids_max" in told["detail"], told
         for each in crowd[:3]:
@@ -235,7 +242,7 @@ def part_waits():
                  Later(gateway.get, target, Prefer="wait=60", If_None_Match=tag),
                  Later(gateway.get, target + "/result", Prefer="wait=60"),
                  Later(gateway.post, "/v1/tasks:wait", {"ids": [task_id]})]
-        await_requests(gateway, len(polls))  # each of which waits for one task
+        await_waits(gateway, len(polls))  # each of which waits for one task
         gateway.stop()
         check("when it stops", [poll.get().status for poll in polls], [200, 304, 409, 200])
         check("pending", polls[3].get().json["pending"], [task_id])
@@ -281,6 +288,31 @@ def part_kills():
             check("no gap", stream.kinds().count("gap"), 0)
 
 
+def part_soak():
+    """The same at full size, by readers that keep nothing: EVENTS (a multiple of 1,000) to 20 clients,
+    a kill of the broker or of the gateway after each twentieth of them."""
+    wanted = int(sys.argv[2]) // 1000 * 1000
+    settings = ["rate = 100000", "rate_burst = 100000"]
+    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+        gateway.options = ("--listen", f"127.0.0.1:{gateway.port}")
+        reader = subprocess.Popen([tests_program("sse_reader"), str(gateway.port), gateway.first_token,
+                                   "/v1/events?cursor=0-0", "20", str(wanted)],
+                                  stdout=subprocess.PIPE, text=True, preexec_fn=die_with_the_test)
+        kills = 0
+        for done in range(0, wanted, 1000):
+            fill(gateway, "q", 1000)
+            if done * 20 // wanted == kills:
+                continue
+            kills += 1
+            (broker if kills % 2 else gateway).kill()
+            (broker if kills % 2 else gateway).start()
+            gateway.await_broker()
+            assert not reader.poll(), reader.stdout.read()
+        said = reader.communicate()[0]
+        check(said, reader.returncode, 0)
+        print(f"{said.strip()}, {kills} kills")
+
+
 def part_stalled():
     """A client that does not read costs its bound, and nobody else waits for it."""
     settings = ["rate = 100000", "rate_burst = 100000"]
@@ -319,4 +351,4 @@ def part_stalled():
 
 if __name__ == "__main__":
     {"streams": part_streams, "kills": part_kills, "stalled": part_stalled,
-     "waits": part_waits}[sys.argv[1]]()
+     "waits": part_waits, "soak": part_soak}[sys.argv[1]]()

@@ -200,8 +200,8 @@ static ProtobufCBinaryData bytes_of (const tmq_id_t *id)
     return (ProtobufCBinaryData){sizeof id->bytes, (uint8_t *) (uintptr_t) id->bytes};
 }
 
-int tmq_attempts (tmq_attempt_list_t **out, tmq_client_t *client, const tmq_id_t *id,
-                  uint32_t after, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+static int attempts_request (core_request_t **out, const tmq_id_t *id, uint32_t after,
+                             uint32_t limit, tmq_error_t *error)
 {
     Taskmq__Attempts message = TASKMQ__ATTEMPTS__INIT;
     if (id == NULL)
@@ -209,8 +209,25 @@ int tmq_attempts (tmq_attempt_list_t **out, tmq_client_t *client, const tmq_id_t
     message.task_id = bytes_of (id);
     message.after = after;
     message.limit = limit;
-    return client_ask (out, CLIENT_MEMBER (completion.attempts), client, TMQ_OP_ATTEMPTS,
-                       &message.base, timeout_ms, error);
+    return core_request_message (out, TMQ_OP_ATTEMPTS, &message.base, error);
+}
+
+int tmq_attempts (tmq_attempt_list_t **out, tmq_client_t *client, const tmq_id_t *id,
+                  uint32_t after, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    const int code = attempts_request (&request, id, after, limit, error);
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.attempts), client, request,
+                                         timeout_ms, error);
+}
+
+int tmq_attempts_start (tmq_client_t *client, const tmq_id_t *id, uint32_t after, uint32_t limit,
+                        uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    const int code = attempts_request (&request, id, after, limit, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
 static int adopt_request (core_request_t **out, const tmq_id_t *id, uint32_t attempt,

@@ -140,7 +140,11 @@ async function tryRetry(page) {
   await page.locator(".bar.attempt_failed").first().waitFor({ state: "attached" });
   await picture(page, "task");
   await page.getByRole("tab", { name: "Attempts" }).click();
-  await eventually("both attempts", async () => await page.locator("#panel tbody tr").count() === 2);
+  await eventually("both attempts", async () => await page.locator("#panel tbody tr", { hasText: "3: no such frame" }).count() === 2);
+  await page.getByRole("button", { name: "Log of attempt 1" }).click();
+  await page.getByText("Of attempt 1.").waitFor();
+  await page.locator("#panel pre", { hasText: "no such frame" }).waitFor();
+  await page.getByRole("tab", { name: "Logs", selected: true }).waitFor();
   await page.getByRole("tab", { name: "Payload" }).click();
   await page.locator("#panel .tree").getByText('"dawn"').waitFor();
   await site.kill(worker);
@@ -168,6 +172,53 @@ async function tryAnswer(page) {
   check("the answer", JSON.parse(result.replace("answer size ", "")), { action: "accept", content: { cm: 50, paper: "glossy", rush: false } });
   await page.getByText("Nobody waits for an answer.").waitFor();
   passed("a question is answered by its form");
+}
+
+async function tryPause(page) {
+  site.submit("sound", "waits");
+  await go(page, "#/queue/sound", "sound");
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByLabel("Why, for those who wonder").fill(HOSTILE);
+  await page.getByRole("button", { name: "Pause it" }).click();
+  await page.getByRole("status").filter({ hasText: HOSTILE }).waitFor();
+  check("nothing of it is given away", JSON.parse(site.ctl("queue", "show", "sound", "-o", "json")).closed, ["paused"]);
+  await go(page, "#/overview", "Overview");
+  await page.getByRole("row", { name: /^sound ?paused/ }).waitFor();
+  site.ctl("queue", "resume", "sound");
+  await go(page, "#/queue/sound", "sound");
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+  passed("a queue is paused, with a reason, and goes on");
+}
+
+// A worker writes while somebody looks.
+async function tryLogs(page) {
+  site.work("talk", "echo begun; read -r _ <&$TASKMQ_FD; echo over");
+  const id = site.submit("talk", "x");
+  await go(page, `#/task/${id}?tab=logs`, id);
+  await page.locator("#panel pre", { hasText: "begun" }).waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel it" }).click();
+  await page.locator(".head .badge.cancelled").waitFor();
+  passed("what a worker writes is shown while it works");
+}
+
+async function tryTools(page) {
+  site.work("shout", 'cat >&2; echo "LOUD"');
+  await go(page, "#/tools", "Tools");
+  await page.getByText("Try it").click();
+  await page.getByLabel("What to say").fill("hé");
+  await page.getByRole("button", { name: "Call shout" }).click();
+  await eventually("it answers, or goes on as a task", async () => await page.locator(".try pre, .try .why").count() === 1);
+  const link = page.locator(".try .why a");
+  if (await link.count() === 1) {
+    await link.click();
+    await page.locator(".head .badge.completed").waitFor();
+    await page.getByRole("tab", { name: "Result" }).click();
+    await page.locator("#panel pre", { hasText: "LOUD" }).waitFor();
+  } else {
+    await page.locator(".try pre", { hasText: "LOUD" }).waitFor();
+  }
+  passed("a tool is tried by its form");
 }
 
 async function tryBrokerKill(page) {
@@ -235,7 +286,7 @@ async function tryPictures(page) {
 }
 
 async function tryViews(page, ids, name, narrow) {
-  const views = [["#/overview", "Overview"], ["#/tasks", "Tasks"], [`#/task/${ids.done}`, ids.done], [`#/task/${ids.done}?tab=payload`, ids.done], [`#/task/${ids.done}?tab=events`, ids.done], [`#/task/${ids.done}?tab=attempts`, ids.done], [`#/task/${ids.done}?tab=json`, ids.done],
+  const views = [["#/overview", "Overview"], ["#/tasks", "Tasks"], [`#/task/${ids.done}`, ids.done], [`#/task/${ids.done}?tab=payload`, ids.done], [`#/task/${ids.done}?tab=events`, ids.done], [`#/task/${ids.done}?tab=attempts`, ids.done], [`#/task/${ids.done}?tab=logs`, ids.done], [`#/task/${ids.done}?tab=json`, ids.done],
     ["#/queue/flaky", "flaky"], ["#/workers", "Workers"], ["#/questions", "Questions"], ["#/events", "Events"], ["#/system", "System"], ["#/tools", "Tools"], ["#/task/01a2007e-d6c2-7f5e-8f1f-000000000000", "There is no such task."]];
   const found = [];
   for (const [hash, heading] of views) {
@@ -277,6 +328,8 @@ async function tryRoles() {
 
 try {
   await site.startBroker();
+  site.offer({ name: "shout", description: "Says it loudly", execution: { taskSupport: "optional" }, taskmq: { queue: "shout", inline: "5s" },
+    inputSchema: { type: "object", required: ["text"], properties: { text: { type: "string", title: "What to say", "x-mcp-header": "Text" }, often: { type: "integer", default: 1 } } } });
   await site.startGateway();
   const page = await open();
   await logIn(page);
@@ -287,6 +340,9 @@ try {
   await tryCancel(page);
   const ids = { done: await tryRetry(page) };
   await tryAnswer(page);
+  await tryPause(page);
+  await tryLogs(page);
+  await tryTools(page);
   await tryRoles();
   await tryPictures(page);
   await tryViews(page, ids, "light", false);

@@ -6,7 +6,7 @@
 // complaint. TASKMQ_BIN has the programs.
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -59,6 +59,10 @@ export class Site {
   async startBroker() {
     this.broker = this.start("taskmqd");
     await eventually("the broker answers", () => this.ctl("ping"));
+  }
+
+  offer(...tools) {
+    writeFileSync(join(this.home, ".taskmq/tools.json"), JSON.stringify({ tools }), { mode: 0o600 });
   }
 
   async startGateway(...words) {
