@@ -71,7 +71,9 @@ static int explain (const fetched_t *self, const app_t *app, const char *part, i
     char there[UNITS_TEXT_SIZE];
     char all[UNITS_TEXT_SIZE];
     struct stat info = {0};
-    if (fstat (fd, &info) == 0 && info.st_size > 0)
+    const bool there_is = fstat (fd, &info) == 0 && info.st_size > 0;
+    const bool other_bytes = error->code == TMQ_NO_BLOB && (uint64_t) info.st_size >= self->bytes;
+    if (there_is && !other_bytes)
         note (app, "taskctl: %s of %s are in %s: the same command goes on from there%s",
               size_format (there, (uint64_t) info.st_size), size_format (all, self->bytes), part,
               error->code == TMQ_NO_BLOB ? ", when the broker has it whole" : "");

@@ -46,6 +46,10 @@ static const char *hint_of_code (const app_t *app, const tmq_error_t *error)
     case TMQ_TIMEOUT: return "--timeout gives the broker more time to answer";
     case TMQ_OVERLOADED:
     case TMQ_LIMIT: return "try again later";
+    case TMQ_NO_BLOB:
+        return strstr (error->text, "is damaged") || strstr (error->text, "is missing")
+                   ? "the RUNBOOK says under BLOB-DAMAGED how to get it back"
+                   : NULL;
     default: return NULL;
     }
 }

@@ -323,8 +323,8 @@ static void compare (importing_t *self, const import_line_t *line, const place_t
         self->differing++;
         if (is_told (self, TMQ_CONFLICT))
             id_error (self->app, TMQ_CONFLICT, id, NULL,
-                      "line %zu: the task is here already with another %s; nothing of it was "
-                      "changed",
+                      "line %zu: the task is here already with other contents (%s); nothing of it "
+                      "was changed",
                       place->number, key);
         tally_add (&self->tally, exit_of_code (TMQ_CONFLICT));
     } else {

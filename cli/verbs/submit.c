@@ -47,17 +47,34 @@ static void settle_ids (tmq_submit_t *submit, const app_t *app)
         memcpy (submit->request_id, id.bytes, sizeof submit->request_id);
 }
 
-static int submit_error (const app_t *app, const tmq_submit_t *submit, const tmq_error_t *error)
+/* Of a payload in a file. */
+static bool is_about_upload (const tmq_error_t *error)
+{
+    return exit_of_code (error->code) == EXIT_UNREACHABLE ||
+           strncmp (error->text, THE_FILE, strlen (THE_FILE)) == 0;
+}
+
+static int upload_error (const app_t *app, const tmq_error_t *error)
+{
+    const char *file = args_text (&app->args, OPT_FILE);
+    const char *name = file && strcmp (file, "-") != 0 ? file : "standard input";
+    if (exit_of_code (error->code) == EXIT_UNREACHABLE)
+        return code_error (app, error->code,
+                           "within an hour the same command goes on where the upload ended",
+                           "the upload of %s was cut off: %s", name, error->text);
+    return code_error (
+        app, error->code,
+        error->code == TMQ_CONFLICT ? "submit it when nobody writes to it, or submit a copy" : NULL,
+        "%s: %s", name, error->text);
+}
+
+static int submit_error (const app_t *app, const spec_t *spec, const tmq_error_t *error)
 {
     char id[37];
     char hint[160];
-    const char *file = args_text (&app->args, OPT_FILE);
-    if (file && strncmp (error->text, THE_FILE, strlen (THE_FILE)) == 0) {
-        const bool changed = error->code == TMQ_CONFLICT;
-        return code_error (app, error->code,
-                           changed ? "submit it when nobody writes to it, or submit a copy" : NULL,
-                           "%s: %s", file, error->text);
-    }
+    const tmq_submit_t *submit = &spec->submit;
+    if (spec->file >= 0 && is_about_upload (error))
+        return upload_error (app, error);
     if (error->code != TMQ_UNKNOWN)
         return library_error (app, error, submit->queue);
     tmq_id_format (&submit->id, id);
@@ -130,7 +147,7 @@ static int submit_one (app_t *app, spec_t *spec)
                      : tmq_submit_file (&receipt, app->client, &spec->submit, spec->file,
                                         app->timeout_ms, &error);
     if (error.code != TMQ_OK)
-        return submit_error (app, &spec->submit, &error);
+        return submit_error (app, spec, &error);
     tell_unread_input (app);
     if (!args_has (&app->args, OPT_WAIT)) {
         print_receipt (app, &spec->submit, &receipt);

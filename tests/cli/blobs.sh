@@ -138,6 +138,11 @@ file=.taskmq/blobs/$(echo "$hash" | cut -c1-2)/$(echo "$hash" | cut -c3-)
 printf X | dd of="$file" bs=1 seek=1000 conv=notrunc 2>dd.err
 run 1 taskctl payload "$id"
 err_has "$hash is damaged"
+err_has '^hint: the RUNBOOK says under BLOB-DAMAGED'
+run 1 taskctl payload "$id" -o whole # of which nothing is worth to be kept
+err_has "$hash is damaged"
+err_lacks 'goes on from there'
+[ -z "$(find . -name '.whole*.part')" ] || fail 'other bytes stay behind'
 run 0 taskctl get "$id"
 run 0 taskctl submit q --file large # whoever brings the bytes again mends it
 run 0 taskctl payload "$id"

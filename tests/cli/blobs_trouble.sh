@@ -51,6 +51,30 @@ for pause in 0.02 0.05 0.1; do
     kill_broker
     start_broker
 done
+# Who is not killed is told that it goes on, too.
+uploads ()
+{
+    find .taskmq/blobs/uploads -type f | wc -l
+}
+is_cut_off ()
+{
+    head -c 16000000 /dev/urandom >fresh
+    before=$(uploads)
+    taskctl --timeout 1s submit cut --file fresh >cut.out 2>cut.err &
+    cut_pid=$!
+    while [ "$(uploads)" -le "$before" ] && kill -0 "$cut_pid" 2>/dev/null; do :; done
+    kill_broker
+    wait "$cut_pid"
+    start_broker
+    grep -q '^taskctl: the upload of fresh was cut off: ' cut.err
+}
+for _ in 1 2 3 4 5 6 7 8 9 10; do # where it was whole before the kill came, another one is tried
+    ! is_cut_off || break
+done
+grep -qx 'hint: within an hour the same command goes on where the upload ended' cut.err || fail "the end of an upload is not told: $(cat cut.err)"
+run 0 taskctl submit cut --file fresh
+run 0 taskctl payload "$(cat out)"
+cmp -s out fresh || fail 'what was cut off is another one'
 run 0 taskctl submit survived --file fifteen
 run 0 taskctl payload "$(cat out)"
 cmp -s out fifteen || fail 'what was taken in parts is another one'

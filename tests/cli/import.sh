@@ -101,7 +101,7 @@ out_has '^taskctl: cannot keep what comes in: File too large'
 out_has '^code 10$'
 sed -e 's/"content":"said"/"content":"sad"/' all.jsonl >turned.jsonl
 run 9 taskctl import turned.jsonl
-err_has "another turns; nothing of it was changed"
+err_has "with other contents \(turns\); nothing of it was changed"
 err_has '^5 here already, passed over$'
 sed -e 's/of two lines/of two limes/' all.jsonl >other.jsonl
 run 9 taskctl import other.jsonl
