@@ -3,8 +3,8 @@
 # https://mozilla.org/MPL/2.0/.
 
 """What others wrote to hold a server of MCP against, from npm: official.py DIRECTORY, where
-tests/gateway/npm was installed. The conformance suite at both versions, the official clients, and
-JSON Schema beside ajv. Not among the tests, because it needs npm; ./dev mcp runs it."""
+tests/gateway/npm was installed. The conformance suite at both versions, the official clients, what
+OpenAPI says beside what is answered, and JSON Schema beside ajv. Not among the tests, because it needs npm; ./dev mcp runs it."""
 
 import os
 import re
@@ -48,6 +48,7 @@ with Stage("--insecure-no-auth") as gateway:
         run(f"conformance tasks-{scenario}", suite, "server", "--url", url, "--scenario",
             "tasks-" + scenario)
     run("official clients", "clients.mjs", url)
+    run("OpenAPI", "openapi.mjs", url.removesuffix("/mcp"))
 run("JSON Schema beside ajv", "pairs.mjs",
     os.path.join(os.environ["TASKMQ_BIN"], "..", "tests", "test_gateway_schema"),
     *sys.argv[2:])
