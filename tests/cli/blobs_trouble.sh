@@ -60,9 +60,13 @@ is_cut_off ()
 {
     head -c 16000000 /dev/urandom >fresh
     before=$(uploads)
-    taskctl --timeout 1s submit cut --file fresh >cut.out 2>cut.err &
+    rm -f cut.ended
+    (
+        taskctl --timeout 1s submit cut --file fresh >cut.out 2>cut.err
+        : >cut.ended
+    ) &
     cut_pid=$!
-    while [ "$(uploads)" -le "$before" ] && kill -0 "$cut_pid" 2>/dev/null; do :; done
+    until [ "$(uploads)" -gt "$before" ] || [ -e cut.ended ]; do :; done
     kill_broker
     wait "$cut_pid"
     start_broker

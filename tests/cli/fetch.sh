@@ -26,9 +26,19 @@ begun ()
     [ -n "$(part)" ] && [ "$(stat -c %s "$(part)")" -ge "$1" ]
 }
 
+# Until so much has come. It looks as often as it can: a fetch is quick.
+fetching ()
+{
+    looks=0
+    until begun "$1" 2>/dev/null; do
+        looks=$((looks + 1))
+        [ "$looks" -lt 30000 ] || fail 'the fetch did not come so far'
+    done
+}
+
 # A kill in the middle: the bytes stay, nothing has the name, and the same command goes on.
 spawn fetch taskctl payload "$id" -o film
-until begun 1000000; do :; done
+fetching 1000000
 kill -KILL "$(cat fetch.pid)"
 ended fetch 137
 [ ! -e film ] || fail 'half a file has the name'
@@ -60,7 +70,7 @@ cmp -s film large || fail 'what was gone on with after a signal is another one'
 # A restart of the broker in the middle: the command waits for it and goes on.
 rm film
 spawn fetch taskctl payload "$id" -o film
-until begun 1000000; do :; done
+fetching 1000000
 kill_broker
 start_broker
 ended fetch 0
@@ -121,7 +131,7 @@ id=$(taskctl -o id list --queue q)
 rm -f film
 spawn fetch env LD_PRELOAD="$TASKMQ_TEST_ENOSPC" TASKMQ_ENOSPC_FLAG="$room/full" TASKMQ_ENOSPC_DIR="$room" \
     ASAN_OPTIONS=verify_asan_link_order=0 "$TASKMQ_BIN/taskctl" payload "$id" -o film
-until begun 1000000; do :; done
+fetching 1000000
 : >full
 ended fetch 10
 err_has '\.part: it cannot be written: No space left on device'

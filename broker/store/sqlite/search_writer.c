@@ -55,12 +55,12 @@ static const char *const TEXTS[STATEMENTS] = {
     [COMMIT] = "COMMIT",
     [SPACE_OF] = SEARCH_SPACE_OF,
     /* The smallest number that no namespace has: they come and go. */
-    [SPACE_FREE] = "SELECT min (id) + 1 FROM (SELECT 0 AS id UNION ALL SELECT id FROM space) AS a"
-                   " WHERE NOT EXISTS (SELECT 1 FROM space AS b WHERE b.id = a.id + 1)",
+    [SPACE_FREE] = ("SELECT min (id) + 1 FROM (SELECT 0 AS id UNION ALL SELECT id FROM space) AS a"
+                    " WHERE NOT EXISTS (SELECT 1 FROM space AS b WHERE b.id = a.id + 1)"),
     [SPACE_ADD] = "INSERT INTO space VALUES (?1, ?2)",
     [SPACE_NAME] = "SELECT name FROM space WHERE id = ?1",
-    [SPACES_DROP] = "DELETE FROM space WHERE NOT EXISTS (SELECT 1 FROM doc"
-                    " WHERE key BETWEEN (id << 47) AND (id << 47) + ((1 << 47) - 1))",
+    [SPACES_DROP] = ("DELETE FROM space WHERE NOT EXISTS (SELECT 1 FROM doc"
+                     " WHERE key BETWEEN (id << 47) AND (id << 47) + ((1 << 47) - 1))"),
     [SUM_OF] = "SELECT sum FROM doc WHERE key = ?1",
     [SUM_PUT] = "INSERT OR REPLACE INTO doc VALUES (?1, ?2)",
     [FOUND_PUT] = "INSERT INTO found (rowid, a, b, c, d, e) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
