@@ -35,6 +35,7 @@ static const char *const names[CHAINS] = {"audit", "events"};
 
 typedef struct part {
     char *path;
+    bool listed;          /* found in a directory, named by nobody */
     uint64_t first_n;     /* number of its first line; 0: it has none */
     uint64_t first_place; /* where it begins among all lines, from 0 */
 } part_t;
@@ -84,11 +85,11 @@ static bool is_events (const char *path)
     return strncmp (slash != NULL ? slash + 1 : path, "events", strlen ("events")) == 0;
 }
 
-static void add_file (verify_t *self, const char *path)
+static void add_file (verify_t *self, const char *path, bool listed)
 {
     chain_t *chain = &self->chains[is_events (path) ? EVENTS : AUDIT];
     chain->parts = must_grow (chain->parts, chain->count + 1, sizeof *chain->parts);
-    chain->parts[chain->count++] = (part_t){.path = must_copy (path)};
+    chain->parts[chain->count++] = (part_t){.path = must_copy (path), .listed = listed};
 }
 
 /* The stem of NAME.jsonl, NAME-NUMBER.jsonl, and of events NAME-NUMBER-NUMBER.jsonl, packed or not;
@@ -149,7 +150,7 @@ static bool add_present (verify_t *self, const char *directory, const char *stem
         snprintf (path, sizeof path, "%s/%s.jsonl" PACKED_ENDING, directory, stem);
     const bool present = access (path, F_OK) == 0;
     if (present)
-        add_file (self, path);
+        add_file (self, path, true);
     return present;
 }
 
@@ -210,7 +211,7 @@ static int find_files (verify_t *self)
         if (stat (args->operands[i], &status) == 0 && S_ISDIR (status.st_mode))
             code = add_directory (self, args->operands[i]);
         else
-            add_file (self, args->operands[i]);
+            add_file (self, args->operands[i], false);
     }
     return code;
 }
@@ -280,6 +281,23 @@ static int cannot_read (const verify_t *self, const part_t *part, uint64_t lines
     return tell_problem (self, true, "cannot read %s: %s", part->path, packed_problem (reason));
 }
 
+/* What a directory has in place of a file would be waited for: a pipe. NULL: it was told, *code. */
+static packed_t *open_part (const verify_t *self, const part_t *part, int *code)
+{
+    struct stat status;
+    const bool is_file =
+        !part->listed || stat (part->path, &status) != 0 || S_ISREG (status.st_mode);
+    packed_t *file = is_file ? packed_open (part->path, false) : NULL;
+    if (file == NULL)
+        *code = is_file
+                    ? cannot_read (self, part, 0)
+                    : tell_problem (self, true,
+                                    "cannot read %s: it is no regular file (a pipe is read when "
+                                    "it is named)",
+                                    part->path);
+    return file;
+}
+
 /* The number of the file's first line. */
 static int read_first (const verify_t *self, part_t *part)
 {
@@ -287,13 +305,14 @@ static int read_first (const verify_t *self, part_t *part)
     const char *line;
     size_t length;
     bool whole;
-    packed_t *file = packed_open (part->path, false);
+    int code = EXIT_OK;
+    packed_t *file = open_part (self, part, &code);
     if (file == NULL)
-        return cannot_read (self, part, 0);
+        return code;
     const int got = packed_line (file, &line, &length, &whole);
     if (got > 0 && chain_follow (&head, line, length))
         part->first_n = head.n;
-    const int code = got < 0 ? cannot_read (self, part, 0) : EXIT_OK;
+    code = got < 0 ? cannot_read (self, part, 0) : EXIT_OK;
     packed_close (&file);
     return code;
 }
@@ -496,16 +515,17 @@ static void look_at_form (const char *line, size_t length, int *looked, bool *ou
 static int read_lines (const verify_t *self, chain_t *chain, size_t index)
 {
     part_t *part = &chain->parts[index];
-    packed_t *file = packed_open (part->path, false);
     const char *line;
     size_t length;
     bool whole;
     bool ours = false;
     int looked = 0;
     int got;
+    int code = EXIT_OK;
+    packed_t *file = open_part (self, part, &code);
     part->first_place = chain->check.place;
     if (file == NULL)
-        return cannot_read (self, part, 0);
+        return code;
     while ((got = packed_line (file, &line, &length, &whole)) > 0) {
         chain->torn = !whole;
         if (!whole && index + 1 == chain->count)
@@ -516,7 +536,7 @@ static int read_lines (const verify_t *self, chain_t *chain, size_t index)
             look_at_place (self, chain, part, line, length);
         chain_check_line (&chain->check, line, length);
     }
-    int code = got < 0 ? cannot_read (self, part, chain->check.place - part->first_place) : EXIT_OK;
+    code = got < 0 ? cannot_read (self, part, chain->check.place - part->first_place) : EXIT_OK;
     packed_close (&file);
     if (code == EXIT_OK && looked > 0 && !ours)
         code = tell_problem (self, true, "%s is no chain of taskmq: no line in it is of one",

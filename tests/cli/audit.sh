@@ -94,18 +94,30 @@ err_has '^it begins at line 4, inside of a file: nothing is said of the lines be
 # A head proves what is there, not what is not.
 run 1 taskctl audit verify two --head "$(sed -n 's/^head [0-9]* //p' out)"
 
-# One that is turned while it is verified: the newest file is read when it has another beginning.
+# A file is turned while all are verified: it is read when it has another beginning. A pipe that is
+# named is read; it says when the others have been looked at.
 mkdir turned
-mkfifo turned/audit.jsonl
 head -n 2 $data/audit.jsonl >turned/audit-0001.jsonl
-spawn verifier taskctl audit verify turned
-exec 3>turned/audit.jsonl
-sed -n '3,4p' $data/audit.jsonl >turned/audit-0002.jsonl
-tail -n +5 $data/audit.jsonl >newest
-mv newest turned/audit.jsonl
-cat turned/audit.jsonl >&3
+sed -n 3p $data/audit.jsonl >turned/audit.jsonl
+mkfifo newest
+spawn verifier taskctl audit verify turned newest
+exec 3>newest
+mv turned/audit.jsonl turned/audit-0002.jsonl
+sed -n 4p $data/audit.jsonl >turned/audit.jsonl
+tail -n +5 $data/audit.jsonl >file
+mv file newest
+cat newest >&3
 exec 3>&-
 ended verifier 0
+
+# What a directory has in place of a file is not waited for.
+mkdir pipes
+mkfifo pipes/audit.jsonl
+run 2 taskctl audit verify pipes
+err_has '^taskctl: cannot read pipes/audit.jsonl: it is no regular file \(a pipe is read when it is named\)$'
+mkdir pipes/audit-0001.jsonl
+rm pipes/audit.jsonl
+run 2 taskctl audit verify pipes
 
 # A file that was turned is packed, here one that a kill left plain, and is read as before.
 mv $data/audit.jsonl $data/audit-0001.jsonl
