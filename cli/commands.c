@@ -173,10 +173,11 @@ static const command_t commands[] = {
      .summary = "write out tasks with all that is kept of them",
      .text = "The tasks that the conditions match, newest first. Without ids and conditions it\n"
              "is all of the namespace. jsonl and json have the payload, the result, the\n"
-             "attempts, turns, files and events. csv has what a list shows. task is a text for\n"
-             "people. --file replaces nothing but an earlier export; the condition that has\n"
-             "this name in list is --with-file here. --bodies writes what is larger than a\n"
-             "line takes (256 KiB) into files named by their hashes.\n"
+             "attempts, turns, files, artifacts, late successes and events. csv has what a\n"
+             "list shows. task is a text for people. --file replaces nothing but an earlier\n"
+             "export; the condition that has this name in list is --with-file here. --bodies\n"
+             "writes what is larger than a line takes (256 KiB) into files named by their\n"
+             "hashes.\n"
              "Files in --dir are named after the time and the end of the id, as\n"
              "2026-11-21T21-05-00.123-b15e0a.task.",
      .examples = "taskctl export --queue thumbs --since yesterday >thumbs.jsonl\n"
@@ -592,10 +593,11 @@ static const command_t commands[] = {
      .operands = "FILE [--bodies DIR] [--keep-going | --dry-run]",
      .summary = "bring back what export wrote",
      .text = "FILE has the lines of 'taskctl export' as jsonl (- is stdin). The same ids,\n"
-             "times, outcomes, attempts, turns and open questions; the owner is you. A task\n"
-             "that is here already is passed over, so an import that was cut off is repeated.\n"
-             "One that was being worked on waits in its queue. What stays behind is counted.\n"
-             "Bodies of more than 256 KiB come from the files that export --bodies wrote.\n"
+             "times, outcomes, attempts, turns, open questions, artifacts and late successes;\n"
+             "the owner is you. A task that is here already is passed over, so an import that\n"
+             "was cut off is repeated. One that was being worked on waits in its queue. What\n"
+             "stays behind is counted. Bodies that no line takes (256 KiB) come from the files\n"
+             "that export --bodies wrote.\n"
              "Broken lines are named, and nothing is imported then without --keep-going.\n"
              "Needs the right to submit.",
      .examples = "taskctl export --file tasks.jsonl\n"

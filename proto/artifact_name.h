@@ -8,7 +8,7 @@
 #define TASKMQ_ARTIFACT_NAME_H
 
 /* Of BlobRead.part; 1 is the payload, 2 the result. */
-enum { BLOB_PART_ARTIFACT = 3 };
+enum { BLOB_PART_ARTIFACT = 3, BLOB_PART_LATE = 4 };
 
 #define ARTIFACT_TYPE "application/octet-stream" /* of one whose worker says nothing else */
 

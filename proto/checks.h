@@ -67,8 +67,11 @@ bool check_ask (check_t *check, const Taskmq__Request *request);
 bool check_take_answers (check_t *check, const Taskmq__Request *request);
 bool check_log (check_t *check, const Taskmq__Request *request);
 bool check_read_log (check_t *check, const Taskmq__Request *request);
-/* What a request names as its blob. */
+/* What a request names as its blob: it is larger than a frame, … */
 bool check_blob (check_t *check, const char *member, const Taskmq__Blob *blob);
+/* … or an artifact that is imported. */
+bool check_uploaded (check_t *check, const char *member, const Taskmq__Blob *blob);
+bool check_artifact_name (check_t *check, const char *name);
 bool check_blob_begin (check_t *check, const Taskmq__Request *request);
 bool check_blob_chunk (check_t *check, const Taskmq__Request *request);
 bool check_blob_read (check_t *check, const Taskmq__Request *request);

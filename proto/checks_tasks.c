@@ -122,17 +122,25 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
            check_not_given (check, "cancel_message", extra->cancel_message);
 }
 
-bool check_blob (check_t *check, const char *member, const Taskmq__Blob *blob)
+bool check_uploaded (check_t *check, const char *member, const Taskmq__Blob *blob)
 {
     if (blob == NULL || blob->hash.len != TMQ_BLOB_HASH_BYTES)
         return check_refuse (check, TMQ_INVALID, "%s: needs a hash of %d bytes", member,
                              TMQ_BLOB_HASH_BYTES);
-    if (blob->bytes <= TMQ_FRAME_BYTES_MAX)
-        return check_refuse (check, TMQ_INVALID, "%s: what fits a frame of %d bytes is no blob",
-                             member, TMQ_FRAME_BYTES_MAX);
+    if (blob->bytes < TMQ_BLOB_BYTES_MIN)
+        return check_refuse (check, TMQ_INVALID, "%s: %" PRIu64 " bytes are no blob, at least %d",
+                             member, blob->bytes, TMQ_BLOB_BYTES_MIN);
     return blob->bytes <= TMQ_BLOB_BYTES_MAX ||
            check_refuse (check, TMQ_TOO_LARGE, "%s: %" PRIu64 " bytes, at most %" PRIu64, member,
                          blob->bytes, TMQ_BLOB_BYTES_MAX);
+}
+
+bool check_blob (check_t *check, const char *member, const Taskmq__Blob *blob)
+{
+    if (blob != NULL && blob->bytes <= TMQ_FRAME_BYTES_MAX)
+        return check_refuse (check, TMQ_INVALID, "%s: what fits a frame of %d bytes is no blob",
+                             member, TMQ_FRAME_BYTES_MAX);
+    return check_uploaded (check, member, blob);
 }
 
 /* A payload is in the frame or a blob. */
@@ -519,7 +527,7 @@ bool check_turns (check_t *check, const Taskmq__Request *request)
 
 /* Artifacts. */
 
-static bool check_artifact_name (check_t *check, const char *name)
+bool check_artifact_name (check_t *check, const char *name)
 {
     const char *flaw = artifact_name_flaw (name);
     return flaw == NULL || check_refuse (check, TMQ_INVALID, "name: %s", flaw);
@@ -573,19 +581,21 @@ bool check_read_log (check_t *check, const Taskmq__Request *request)
 
 bool check_blob_begin (check_t *check, const Taskmq__Request *request)
 {
-    return check_blob (check, "blob", request->blob_begin->blob);
+    return check_uploaded (check, "blob", request->blob_begin->blob);
 }
 
 bool check_blob_chunk (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__BlobChunk *chunk = request->blob_chunk;
-    return check_blob (check, "blob", chunk->blob) &&
+    return check_uploaded (check, "blob", chunk->blob) &&
            check_range (check, "offset", chunk->offset, 0, TMQ_BLOB_BYTES_MAX) &&
            check_range (check, "chunk_bytes", chunk->chunk_bytes, 1, TMQ_FRAME_BYTES_MAX);
 }
 
-static bool check_artifact_part (check_t *check, const Taskmq__BlobRead *read)
+static bool check_blob_part (check_t *check, const Taskmq__BlobRead *read)
 {
+    if ((read->part == BLOB_PART_LATE) != (read->attempt > 0))
+        return check_refuse (check, TMQ_INVALID, "attempt: of a late success, and only of that");
     if (read->part == BLOB_PART_ARTIFACT)
         return check_artifact_name (check, read->name) &&
                (read->hash.len == 0 || read->hash.len == TMQ_BLOB_HASH_BYTES ||
@@ -598,8 +608,8 @@ bool check_blob_read (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__BlobRead *read = request->blob_read;
     return check_16_bytes (check, "task_id", &read->task_id) &&
-           check_range (check, "part", read->part, 1, BLOB_PART_ARTIFACT) &&
-           check_artifact_part (check, read) &&
+           check_range (check, "part", read->part, 1, BLOB_PART_LATE) &&
+           check_blob_part (check, read) &&
            check_range (check, "offset", read->offset, 0, TMQ_BLOB_BYTES_MAX) &&
            check_range (check, "limit", read->limit, 0, TMQ_PART_BYTES_MAX);
 }

@@ -67,9 +67,9 @@ static bool check_counts (check_t *check, const Taskmq__Task *task)
 {
     return check_range (check, "priority", task->priority, 0, UINT8_MAX) &&
            check_range (check, "max_attempts", task->max_attempts, 1, TMQ_MAX_ATTEMPTS_MAX) &&
-           check_range (check, "attempt", task->attempt, 0, INT32_MAX) &&
+           check_range (check, "attempt", task->attempt, 0, TMQ_IMPORT_NUMBER_MAX) &&
            check_range (check, "failures", task->failures, 0, task->attempt) &&
-           check_range (check, "version", task->version, 1, INT32_MAX);
+           check_range (check, "version", task->version, 1, TMQ_IMPORT_NUMBER_MAX);
 }
 
 static bool check_status (check_t *check, uint32_t status)
@@ -164,6 +164,97 @@ static bool check_attempts_of (check_t *check, const Taskmq__ImportedTask *whole
             return false;
         after = whole->attempts[i]->attempt;
     }
+    return true;
+}
+
+/* Late successes. */
+
+static const Taskmq__AttemptInfo *attempt_of (const Taskmq__ImportedTask *whole, uint32_t attempt)
+{
+    for (size_t i = 0; i < whole->n_attempts; i++)
+        if (whole->attempts[i]->attempt == attempt)
+            return whole->attempts[i];
+    return NULL;
+}
+
+/* An attempt that was cancelled brings nothing. */
+static bool check_late (check_t *check, const Taskmq__ImportedTask *whole,
+                        const Taskmq__ImportedLate *late, uint32_t after)
+{
+    const Taskmq__AttemptInfo *attempt = attempt_of (whole, late->attempt);
+    if (late->attempt <= after || attempt == NULL || attempt->how == TMQ_EVENT_CANCELLED)
+        return check_refuse (check, TMQ_INVALID,
+                             "late: their numbers must rise, and be of attempts that are there and "
+                             "were not cancelled");
+    if (late->result_blob != NULL && late->result.len > 0)
+        return check_refuse (check, TMQ_INVALID,
+                             "late.result_blob: must not stand beside a result");
+    return check_text (check, "late.type", late->type, TMQ_CONTENT_TYPE_BYTES_MAX) &&
+           check_range (check, "late.at", late->at, 1, TMQ_TIME_MS_MAX) &&
+           check_range (check, "late.until", late->until, late->at, TMQ_TIME_MS_MAX) &&
+           check_bytes (check, "late.result", &late->result, TMQ_FRAME_BYTES_MAX) &&
+           (late->result_blob == NULL || check_blob (check, "late.result_blob", late->result_blob));
+}
+
+static bool check_late_of (check_t *check, const Taskmq__ImportedTask *whole)
+{
+    uint32_t after = 0;
+    uint32_t status = whole->task->status;
+    if (whole->n_late > 0 && (status == TMQ_STATUS_COMPLETED || status == TMQ_STATUS_CANCELLED))
+        return check_refuse (check, TMQ_INVALID,
+                             "late: nothing is kept of a task that is completed or cancelled");
+    if (!check_count (check, "late", whole->n_late, 0, TMQ_KEPT_TASK_MAX))
+        return false;
+    for (size_t i = 0; i < whole->n_late; i++) {
+        if (!check_late (check, whole, whole->late[i], after))
+            return false;
+        after = whole->late[i]->attempt;
+    }
+    return true;
+}
+
+/* Artifacts. */
+
+static bool check_artifact_bytes (check_t *check, const Taskmq__ImportedArtifact *artifact)
+{
+    const Taskmq__Artifact *info = artifact->info;
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    blob.hash = info->hash;
+    blob.bytes = info->bytes;
+    if (info->hash.len != TMQ_BLOB_HASH_BYTES)
+        return check_refuse (check, TMQ_INVALID, "artifacts.hash: must have %d bytes",
+                             TMQ_BLOB_HASH_BYTES);
+    if (artifact->body.len == 0 && info->bytes > 0)
+        return check_uploaded (check, "artifacts", &blob);
+    return check_bytes (check, "artifacts.body", &artifact->body, TMQ_FRAME_BYTES_MAX) &&
+           (artifact->body.len == info->bytes ||
+            check_refuse (check, TMQ_INVALID, "artifacts.body: has not the bytes that it says"));
+}
+
+static bool check_artifact_of (check_t *check, const Taskmq__ImportedTask *whole, size_t i)
+{
+    const Taskmq__Artifact *info = whole->artifacts[i]->info;
+    if (info == NULL)
+        return check_refuse (check, TMQ_INVALID, "artifacts: one has no info");
+    for (size_t k = 0; k < i; k++)
+        if (strcmp (whole->artifacts[k]->info->name, info->name) == 0)
+            return check_refuse (check, TMQ_INVALID, "artifacts.name: each stands there once");
+    if (info->uploaded)
+        return check_refuse (check, TMQ_INVALID, "artifacts.uploaded: the broker's alone");
+    return check_artifact_name (check, info->name) &&
+           check_text (check, "artifacts.type", info->type, TMQ_CONTENT_TYPE_BYTES_MAX) &&
+           check_range (check, "artifacts.attempt", info->attempt, 1, whole->task->attempt) &&
+           check_range (check, "artifacts.attached_at", info->attached_at, 1, TMQ_TIME_MS_MAX) &&
+           check_artifact_bytes (check, whole->artifacts[i]);
+}
+
+static bool check_artifacts_of (check_t *check, const Taskmq__ImportedTask *whole)
+{
+    if (!check_count (check, "artifacts", whole->n_artifacts, 0, TMQ_ARTIFACTS_MAX))
+        return false;
+    for (size_t i = 0; i < whole->n_artifacts; i++)
+        if (!check_artifact_of (check, whole, i))
+            return false;
     return true;
 }
 
@@ -280,6 +371,7 @@ const Taskmq__ImportedTask *imported_read (verdict_t *out, arena_t *arena, const
     else if (report.flaws != NULL)
         check_refuse (&check, TMQ_INVALID, "%s: %s", report.flaws->field, report.flaws->text);
     else if (check_task (&check, whole) && check_attempts_of (&check, whole) &&
+             check_late_of (&check, whole) && check_artifacts_of (&check, whole) &&
              check_turns_of (&check, whole))
         check_questions_of (&check, whole);
     return out->code == TMQ_OK ? whole : NULL;

@@ -85,6 +85,8 @@ void json_write_text (json_writer_t *self, const char *text);
 void json_write_time (json_writer_t *self, int64_t ms);
 /* Copies a valid JSON text without its white space, so that it stays on one line. */
 void json_write_raw (json_writer_t *self, const void *text, size_t length);
+/* A string of these bytes in base64. */
+void json_write_base64 (json_writer_t *self, const void *bytes, size_t length);
 /* A body by its content type: as JSON if it is application/json and valid, as a string if it is
  * text/… or has no type, and is UTF-8 without NUL, else as {"base64":"…"}. */
 void json_write_body (json_writer_t *self, const char *content_type, const void *bytes,
@@ -244,6 +246,8 @@ enum { JSON_EXPORT_BODY_BYTES_MAX = 64 * 1024 }; /* of a body in tasks.jsonl */
 void json_write_task (json_writer_t *self, const task_view_t *task, const task_extras_t *extras);
 void json_write_question (json_writer_t *self, const question_view_t *question);
 void json_write_artifact (json_writer_t *self, const artifact_view_t *artifact);
+/* The same as members of an object that is open. */
+void json_write_artifact_members (json_writer_t *self, const artifact_view_t *artifact);
 /* Only the members, for those who open the object themselves and add members of their own. */
 void json_write_task_members (json_writer_t *self, const task_view_t *task,
                               const task_extras_t *extras);

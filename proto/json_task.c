@@ -288,15 +288,20 @@ static void member_questions (json_writer_t *self, const task_extras_t *extras)
     json_write_array_end (self);
 }
 
-void json_write_artifact (json_writer_t *self, const artifact_view_t *artifact)
+void json_write_artifact_members (json_writer_t *self, const artifact_view_t *artifact)
 {
-    json_write_object_begin (self);
     member_text (self, "name", artifact->name);
     member_text (self, "type", artifact->type);
     member_uint (self, "bytes", artifact->bytes);
     member_hash (self, "hash", artifact->hash, NULL, 0, 0);
     member_uint (self, "attempt", artifact->attempt);
     member_time (self, "attached_at", artifact->attached_at);
+}
+
+void json_write_artifact (json_writer_t *self, const artifact_view_t *artifact)
+{
+    json_write_object_begin (self);
+    json_write_artifact_members (self, artifact);
     json_write_object_end (self);
 }
 

@@ -283,16 +283,12 @@ static void write_base64 (json_writer_t *self, const uint8_t *at, size_t length)
     room[3] = '=';
 }
 
-/* {"base64":"…"} */
-static void json_write_base64 (json_writer_t *self, const void *bytes, size_t length)
+void json_write_base64 (json_writer_t *self, const void *bytes, size_t length)
 {
-    json_write_object_begin (self);
-    json_write_key (self, "base64");
     begin_value (self);
     bytes_append_byte (self->out, '"');
     write_base64 (self, bytes, length);
     bytes_append_byte (self->out, '"');
-    json_write_object_end (self);
 }
 
 /* True if type without its parameters is wanted. */
@@ -311,8 +307,12 @@ void json_write_body (json_writer_t *self, const char *content_type, const void 
     else if ((type[0] == '\0' || strncasecmp (type, "text/", 5) == 0) &&
              utf8_is_valid (bytes, length))
         json_write_string (self, bytes, length);
-    else
+    else {
+        json_write_object_begin (self);
+        json_write_key (self, "base64");
         json_write_base64 (self, bytes, length);
+        json_write_object_end (self);
+    }
 }
 
 void json_write_newline (json_writer_t *self)

@@ -330,8 +330,9 @@ enum {
     TMQ_SUBMIT_ITEMS_MAX = 256,         /* of one submit batch (A46) */
     TMQ_IMPORT_BYTES_MAX = 4 * 1024 * 1024, /* of an imported task with its turns: one commit */
     TMQ_IMPORT_ATTEMPTS_MAX = 1000,         /* that come with it */
-    TMQ_REDACT_BYTES_MAX = 8 * 1024,        /* of a broker's list of what exports leave out */
-    TMQ_REQUESTS_MAX = 1024,                /* of one message */
+    TMQ_BLOB_BYTES_MIN = 16 * 1024,  /* of a blob: an import brings small artifacts as such, too */
+    TMQ_REDACT_BYTES_MAX = 8 * 1024, /* of a broker's list of what exports leave out */
+    TMQ_REQUESTS_MAX = 1024,         /* of one message */
     TMQ_LABELS_MAX = 16,
     TMQ_AFTER_MAX = 64,        /* tasks that one may depend on */
     TMQ_TREE_DEPTH_MAX = 32,   /* tasks above a part of a part of … */
@@ -477,9 +478,12 @@ enum {
 #define TMQ_INVITE_MS_MAX INT64_C (2592000000)    /* 30 d */
 #define TMQ_ROTATE_MS_MAX INT64_C (31536000000)   /* 365 d, until a new key of the broker counts */
 #define TMQ_BLOB_BYTES_MAX (UINT64_C (1) << 30)   /* of one, whatever the operator says */
-#define TMQ_QUEUE_BYTES_MAX (INT64_C (1) << 50)   /* max_bytes and max_ended_bytes of a queue */
-#define TMQ_SPACE_TURN_BYTES_MAX (INT64_C (4) << 30)      /* of the turns of a namespace */
-#define TMQ_ARTIFACTS_BYTES_MAX (INT64_C (1) << 30)       /* of the artifacts of a task, … */
+/* Of the attempt and the version of an imported task: who counts on from there does not come to the
+ * end of 32 bits. */
+#define TMQ_IMPORT_NUMBER_MAX UINT32_C (4000000000)
+#define TMQ_QUEUE_BYTES_MAX (INT64_C (1) << 50)      /* max_bytes and max_ended_bytes of a queue */
+#define TMQ_SPACE_TURN_BYTES_MAX (INT64_C (4) << 30) /* of the turns of a namespace */
+#define TMQ_ARTIFACTS_BYTES_MAX (INT64_C (1) << 30)  /* of the artifacts of a task, … */
 #define TMQ_SPACE_ARTIFACT_BYTES_MAX (INT64_C (16) << 30) /* … and of a namespace */
 
 #ifdef __cplusplus

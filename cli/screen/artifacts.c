@@ -14,7 +14,8 @@
 #include "screen/table.h"
 #include "units.h"
 
-void artifact_write (json_writer_t *writer, const tmq_artifact_info_t *artifact)
+static void write_artifact (json_writer_t *writer, const tmq_artifact_info_t *artifact,
+                            const shown_body_t *body)
 {
     const artifact_view_t view = {.name = artifact->name,
                                   .type = artifact->type,
@@ -22,14 +23,23 @@ void artifact_write (json_writer_t *writer, const tmq_artifact_info_t *artifact)
                                   .hash = artifact->has_hash ? artifact->hash : NULL,
                                   .attempt = artifact->attempt,
                                   .attached_at = (int64_t) artifact->attached_at};
-    json_write_artifact (writer, &view);
+    json_write_object_begin (writer);
+    json_write_artifact_members (writer, &view);
+    shown_body_write (writer, body);
+    json_write_object_end (writer);
 }
 
-void artifacts_write (json_writer_t *writer, const tmq_artifact_list_t *list)
+void artifact_write (json_writer_t *writer, const tmq_artifact_info_t *artifact)
+{
+    write_artifact (writer, artifact, NULL);
+}
+
+void artifacts_write (json_writer_t *writer, const tmq_artifact_list_t *list,
+                      const shown_body_t *bodies)
 {
     json_write_array_begin (writer);
     for (size_t i = 0; i < list->count; i++)
-        artifact_write (writer, &list->artifacts[i]);
+        write_artifact (writer, &list->artifacts[i], bodies ? &bodies[i] : NULL);
     json_write_array_end (writer);
 }
 

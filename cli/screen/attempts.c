@@ -5,6 +5,7 @@
 #include "screen/attempts.h"
 
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,19 +40,69 @@ int attempts_load (attempts_view_t *self, const app_t *app, const tmq_id_t *id, 
     return TMQ_OK;
 }
 
+const tmq_attempt_info_t *attempts_next (const attempts_view_t *self, attempts_place_t *place)
+{
+    while (place->page < self->pages_count && place->at == self->pages[place->page]->count)
+        *place = (attempts_place_t){place->page + 1, 0};
+    return place->page < self->pages_count ? &self->pages[place->page]->attempts[place->at++]
+                                           : NULL;
+}
+
+/* What is gone meanwhile is not there. */
+int attempts_load_kept (attempts_view_t *self, const app_t *app, const tmq_id_t *id,
+                        tmq_error_t *error)
+{
+    const tmq_attempt_info_t *attempt;
+    attempts_place_t place = {0};
+    int code = TMQ_OK;
+    while (code == TMQ_OK && (attempt = attempts_next (self, &place))) {
+        if (!attempt->kept)
+            continue;
+        self->kept = must_grow (self->kept, self->kept_count + 1, sizeof *self->kept);
+        shown_body_t *body = &self->kept[self->kept_count++];
+        *body = (shown_body_t){BYTES_INIT, false};
+        if (attempt->kept_bytes <= TMQ_FRAME_BYTES_MAX)
+            code = shown_body_kept (body, app, id, attempt, error);
+        if (code == TMQ_NO_BLOB)
+            code = TMQ_OK;
+    }
+    return code;
+}
+
 void attempts_clear (attempts_view_t *self)
 {
+    shown_bodies_free (self->kept, self->kept_count);
     for (size_t i = 0; i < self->pages_count; i++)
         tmq_attempt_list_free (self->pages[i]);
     free (self->pages);
 }
 
+/* JSON. */
+
+/* What an export has beside what is known of a late success: the hash of one that is larger than a
+ * frame, the bytes of others. */
+static void write_beside (json_writer_t *writer, const tmq_attempt_info_t *attempt,
+                          const void *context)
+{
+    char hex[2 * TMQ_BLOB_HASH_BYTES + 1];
+    if (attempt->kept_blob.bytes > 0) {
+        sodium_bin2hex (hex, sizeof hex, attempt->kept_blob.hash, TMQ_BLOB_HASH_BYTES);
+        json_write_key (writer, "hash");
+        json_write_text (writer, hex);
+    }
+    shown_body_write (writer, context);
+}
+
 void attempts_write (json_writer_t *writer, const attempts_view_t *self)
 {
+    const tmq_attempt_info_t *attempt;
+    attempts_place_t place = {0};
+    size_t kept = 0;
     json_write_array_begin (writer);
-    for (size_t i = 0; i < self->pages_count; i++)
-        for (size_t k = 0; k < self->pages[i]->count; k++)
-            view_write_attempt (writer, &self->pages[i]->attempts[k]);
+    while ((attempt = attempts_next (self, &place))) {
+        const shown_body_t *body = attempt->kept && self->kept ? &self->kept[kept++] : NULL;
+        view_write_attempt (writer, attempt, body ? write_beside : NULL, body);
+    }
     json_write_array_end (writer);
 }
 
@@ -113,13 +164,14 @@ static void show_attempt (const app_t *app, const tmq_attempt_info_t *attempt)
 
 void attempts_show (const app_t *app, const attempts_view_t *self)
 {
+    const tmq_attempt_info_t *attempt;
+    attempts_place_t place = {0};
     bool any = false;
     printf ("  %sattempts%s\n", paint_dim (app), paint_end (app));
-    for (size_t i = 0; i < self->pages_count; i++)
-        for (size_t k = 0; k < self->pages[i]->count; k++) {
-            show_attempt (app, &self->pages[i]->attempts[k]);
-            any = true;
-        }
+    while ((attempt = attempts_next (self, &place))) {
+        show_attempt (app, attempt);
+        any = true;
+    }
     if (!any)
         printf ("%*snone\n", INDENT, "");
 }

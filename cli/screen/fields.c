@@ -79,10 +79,10 @@ static void write_samples (bytes_t *task, bytes_t *event)
 /* What get and export add to the keys of a task. */
 static bool is_part (const char *name, size_t length)
 {
-    static const char *const parts[] = {"adopted_from", "after",  "attempts",     "backoff_ms",
-                                        "dedup_key",    "events", "files",        "found",
-                                        "lease_ms",     "parts",  "payload_text", "questions",
-                                        "result_text",  "turns"};
+    static const char *const parts[] = {
+        "adopted_from", "after",     "artifacts",   "attempts",    "backoff_ms", "dedup_key",
+        "events",       "files",     "found",       "lease_ms",    "parts",      "payload_hash",
+        "payload_text", "questions", "result_hash", "result_text", "turns"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strlen (parts[i]) == length && strncmp (parts[i], name, length) == 0)
             return true;

@@ -79,10 +79,10 @@ static void put_parts (FILE *stream, const json_t *parts)
 /* Members that have a section, and those that say nothing to a reader of what was. */
 static bool is_no_fact (const char *key)
 {
-    static const char *const names[] = {"payload",     "payload_bytes", "content_type", "result",
-                                        "result_type", "result_bytes",  "error",        "attempts",
-                                        "events",      "questions",     "version",      "turns",
-                                        "files",       "turn_count"};
+    static const char *const names[] = {
+        "payload", "payload_bytes", "content_type", "result",       "result_type", "result_bytes",
+        "error",   "attempts",      "events",       "questions",    "version",     "turns",
+        "files",   "turn_count",    "artifacts",    "payload_hash", "result_hash"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp (key, names[i]) == 0)
             return true;
@@ -143,24 +143,34 @@ static void put_body (FILE *stream, const json_t *body)
     free (text);
 }
 
-/* names: the keys of the body, its type and its size. */
-static void put_section (FILE *stream, const char *heading, const json_t *record,
-                         const char *const names[3])
+/* "3 bytes, text/plain" */
+static void put_size (FILE *stream, const json_t *bytes, const json_t *type)
 {
-    const json_t *body = json_object_get (record, names[0]);
-    const json_t *type = json_object_get (record, names[1]);
-    const json_int_t bytes = json_integer_value (json_object_get (record, names[2]));
-    if (!body || (json_is_null (body) && bytes == 0))
-        return;
-    put_heading (stream, heading);
-    fprintf (stream, "  %" JSON_INTEGER_FORMAT " byte%s", bytes, bytes == 1 ? "" : "s");
+    const json_int_t count = json_integer_value (bytes);
+    fprintf (stream, "%" JSON_INTEGER_FORMAT " byte%s", count, count == 1 ? "" : "s");
     if (json_is_string (type)) {
         fputs (", ", stream);
         plain_text (stream, json_string_value (type), json_string_length (type));
     }
+}
+
+/* names: the keys of the body, its type, its size, its hash if it is too large to be here, and the
+ * command that fetches it. */
+static void put_section (FILE *stream, const char *heading, const json_t *record,
+                         const char *const names[5])
+{
+    const json_t *body = json_object_get (record, names[0]);
+    const json_int_t bytes = json_integer_value (json_object_get (record, names[2]));
+    if (!body || (json_is_null (body) && bytes == 0))
+        return;
+    put_heading (stream, heading);
+    fputs ("  ", stream);
+    put_size (stream, json_object_get (record, names[2]), json_object_get (record, names[1]));
     fputc ('\n', stream);
-    if (bytes > 0 && json_is_string (json_object_get (body, "base64")) &&
-        json_object_size (body) == 1)
+    if (json_object_get (record, names[3]))
+        fprintf (stream, "  not here: taskctl %s ID -o FILE fetches it\n", names[4]);
+    else if (bytes > 0 && json_is_string (json_object_get (body, "base64")) &&
+             json_object_size (body) == 1)
         fputs ("  not a text: --format jsonl has it\n", stream);
     else if (bytes > 0)
         put_body (stream, body);
@@ -201,17 +211,62 @@ static void put_line (FILE *stream, int indent, const json_t *object, const char
 }
 
 static void put_rows (FILE *stream, const char *heading, const json_t *rows,
-                      const char *const *keys, const char *detail)
+                      const char *const *keys)
 {
     if (json_array_size (rows) == 0)
         return;
     put_heading (stream, heading);
-    for (size_t i = 0; i < json_array_size (rows); i++) {
-        const json_t *row = json_array_get (rows, i);
-        put_line (stream, LINE_INDENT, row, keys);
-        if (json_is_object (json_object_get (row, detail)))
-            put_line (stream, DETAIL_INDENT, json_object_get (row, detail),
-                      (const char *const[]){"code", "message", NULL});
+    for (size_t i = 0; i < json_array_size (rows); i++)
+        put_line (stream, LINE_INDENT, json_array_get (rows, i), keys);
+}
+
+/* Where and when it came. */
+static void put_when (FILE *stream, const json_t *value)
+{
+    fputs ("  ", stream);
+    plain_text (stream, json_string_value (value), json_string_length (value));
+}
+
+static void put_attempts (FILE *stream, const json_t *attempts)
+{
+    static const char *const keys[] = {"attempt", "worker", "started_at", "ended_at", "end", NULL};
+    if (json_array_size (attempts) == 0)
+        return;
+    put_heading (stream, "attempts");
+    for (size_t i = 0; i < json_array_size (attempts); i++) {
+        const json_t *attempt = json_array_get (attempts, i);
+        const json_t *error = json_object_get (attempt, "error");
+        const json_t *kept = json_object_get (attempt, "kept");
+        put_line (stream, LINE_INDENT, attempt, keys);
+        if (json_is_object (error))
+            put_line (stream, DETAIL_INDENT, error, (const char *const[]){"code", "message", NULL});
+        if (!json_is_object (kept))
+            continue;
+        fprintf (stream, "%*sa late success is kept: ", DETAIL_INDENT, "");
+        put_size (stream, json_object_get (kept, "bytes"), json_object_get (kept, "content_type"));
+        put_when (stream, json_object_get (kept, "at"));
+        fputs (", until", stream);
+        put_when (stream, json_object_get (kept, "until"));
+        fputc ('\n', stream);
+    }
+}
+
+static void put_artifacts (FILE *stream, const json_t *artifacts)
+{
+    if (json_array_size (artifacts) == 0)
+        return;
+    put_heading (stream, "artifacts");
+    for (size_t i = 0; i < json_array_size (artifacts); i++) {
+        const json_t *artifact = json_array_get (artifacts, i);
+        const json_t *name = json_object_get (artifact, "name");
+        fprintf (stream, "%*s", LINE_INDENT, "");
+        plain_text (stream, json_string_value (name), json_string_length (name));
+        fputs ("  ", stream);
+        put_size (stream, json_object_get (artifact, "bytes"), json_object_get (artifact, "type"));
+        fprintf (stream, "  attempt %" JSON_INTEGER_FORMAT,
+                 json_integer_value (json_object_get (artifact, "attempt")));
+        put_when (stream, json_object_get (artifact, "attached_at"));
+        fputc ('\n', stream);
     }
 }
 
@@ -237,12 +292,12 @@ static void put_turns (FILE *stream, const json_t *turns)
 
 void page_write (FILE *stream, const json_t *record)
 {
-    static const char *const request[] = {"payload", "content_type", "payload_bytes"};
-    static const char *const result[] = {"result", "result_type", "result_bytes"};
-    static const char *const attempt[] = {"attempt",  "worker", "started_at",
-                                          "ended_at", "end",    NULL};
-    static const char *const event[] = {"at",    "kind",    "attempt", "worker",
-                                        "actor", "message", NULL};
+    static const char *const request[] = {"payload", "content_type", "payload_bytes",
+                                          "payload_hash", "payload"};
+    static const char *const result[] = {"result", "result_type", "result_bytes", "result_hash",
+                                         "result"};
+    static const char *const event[] = {"at",    "kind",     "attempt", "worker",
+                                        "actor", "artifact", "message", NULL};
     static const char *const file[] = {"op", "turn", "path", NULL};
     static const char *const question[] = {"key", "question", NULL};
     put_facts (stream, record);
@@ -250,8 +305,9 @@ void page_write (FILE *stream, const json_t *record)
     put_turns (stream, json_object_get (record, "turns"));
     put_section (stream, "result", record, result);
     put_error (stream, json_object_get (record, "error"));
-    put_rows (stream, "files", json_object_get (record, "files"), file, "");
-    put_rows (stream, "open questions", json_object_get (record, "questions"), question, "");
-    put_rows (stream, "attempts", json_object_get (record, "attempts"), attempt, "error");
-    put_rows (stream, "events", json_object_get (record, "events"), event, "");
+    put_artifacts (stream, json_object_get (record, "artifacts"));
+    put_rows (stream, "files", json_object_get (record, "files"), file);
+    put_rows (stream, "open questions", json_object_get (record, "questions"), question);
+    put_attempts (stream, json_object_get (record, "attempts"));
+    put_rows (stream, "events", json_object_get (record, "events"), event);
 }

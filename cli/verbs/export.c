@@ -53,6 +53,7 @@ typedef struct exporting {
     uint64_t gone;        /* removed while we were at it */
     uint64_t redacted;
     uint64_t bodies_missing; /* of tasks that were written */
+    uint64_t bodies_left;    /* that no line takes, without --bodies */
     status_line_t status;
 } exporting_t;
 
@@ -205,22 +206,33 @@ static int make_directory (const app_t *app, const char *path)
 
 /* Bodies. */
 
+/* One of: the payload, if it is nothing else. */
 typedef struct wanted {
     const app_t *app;
     const tmq_id_t *id;
     bool is_result;
+    const tmq_artifact_info_t *artifact;
+    const tmq_attempt_info_t *kept; /* the late success of this one */
+    tmq_blob_t blob;
     int code; /* what the library said */
 } wanted_t;
 
 static int fetch_body (void *context, int fd, bool in_place, uint64_t *fetched, tmq_error_t *error)
 {
     wanted_t *wanted = context;
-    const app_t *app = wanted->app;
+    tmq_client_t *client = wanted->app->client;
+    const uint32_t timeout_ms = wanted->app->timeout_ms;
     (void) in_place; /* only a device is written otherwise */
-    wanted->code =
-        wanted->is_result
-            ? tmq_result_fetch (app->client, wanted->id, fd, fetched, app->timeout_ms, error)
-            : tmq_payload_fetch (app->client, wanted->id, fd, fetched, app->timeout_ms, error);
+    if (wanted->artifact)
+        wanted->code = tmq_artifact_fetch (client, wanted->id, wanted->artifact, fd, fetched,
+                                           timeout_ms, error);
+    else if (wanted->kept)
+        wanted->code =
+            tmq_kept_fetch (client, wanted->id, wanted->kept, fd, fetched, timeout_ms, error);
+    else if (wanted->is_result)
+        wanted->code = tmq_result_fetch (client, wanted->id, fd, fetched, timeout_ms, error);
+    else
+        wanted->code = tmq_payload_fetch (client, wanted->id, fd, fetched, timeout_ms, error);
     return wanted->code;
 }
 
@@ -230,31 +242,68 @@ static bool is_gone (int code)
 }
 
 /* What the broker has no more is told, and leaves the rest of its task as it is. */
-static int export_body (exporting_t *self, const tmq_id_t *id, const tmq_blob_t *blob,
-                        bool is_result)
+static int export_body (exporting_t *self, wanted_t wanted)
 {
     char text[37];
-    wanted_t wanted = {self->app, id, is_result, TMQ_OK};
     const fetched_t body = {.what = text,
-                            .hash = blob->hash,
-                            .bytes = blob->bytes,
+                            .hash = wanted.blob.hash,
+                            .bytes = wanted.blob.bytes,
                             .fetch = fetch_body,
                             .context = &wanted};
-    if (blob->bytes == 0)
+    if (wanted.blob.bytes == 0)
         return EXIT_OK;
-    tmq_id_format (id, text);
+    if (!self->bodies) {
+        self->bodies_left++;
+        return EXIT_OK;
+    }
+    tmq_id_format (wanted.id, text);
     const int code = body_fetch (self->app, self->bodies, &body);
-    if (wanted.code != TMQ_NO_BLOB && !is_gone (wanted.code))
+    if (wanted.code != TMQ_NO_BLOB && wanted.code != TMQ_CONFLICT && !is_gone (wanted.code))
         return code;
     self->bodies_missing++;
     return EXIT_OK;
 }
 
+/* Those that do not stand in the line. */
+static int export_artifacts (exporting_t *self, const record_t *record)
+{
+    int code = EXIT_OK;
+    for (size_t i = 0; !code && record->artifacts && i < record->artifacts->count; i++) {
+        const tmq_artifact_info_t *artifact = &record->artifacts->artifacts[i];
+        wanted_t wanted = {self->app, &record->task->id, .artifact = artifact};
+        if (record->artifact_bodies[i].there || artifact->bytes < TMQ_BLOB_BYTES_MIN ||
+            !artifact->has_hash)
+            continue;
+        wanted.blob.bytes = artifact->bytes;
+        memcpy (wanted.blob.hash, artifact->hash, sizeof wanted.blob.hash);
+        code = export_body (self, wanted);
+    }
+    return code;
+}
+
+static int export_kept (exporting_t *self, const record_t *record)
+{
+    const tmq_attempt_info_t *attempt;
+    attempts_place_t place = {0};
+    int code = EXIT_OK;
+    while (!code && (attempt = attempts_next (&record->attempts, &place)))
+        code = export_body (self, (wanted_t){self->app, &record->task->id, .kept = attempt,
+                                             .blob = attempt->kept_blob});
+    return code;
+}
+
+/* What no line takes. */
 static int export_bodies (exporting_t *self, const record_t *record)
 {
     const tmq_id_t *id = &record->task->id;
-    const int code = export_body (self, id, &record->payload->payload_blob, false);
-    return code ? code : export_body (self, id, &record->task->result_blob, true);
+    self->bodies_missing += record->bodies_missing;
+    int code = export_body (self, (wanted_t){self->app, id, .blob = record->payload->payload_blob});
+    if (!code)
+        code = export_body (
+            self, (wanted_t){self->app, id, .is_result = true, .blob = record->task->result_blob});
+    if (!code)
+        code = export_artifacts (self, record);
+    return code ? code : export_kept (self, record);
 }
 
 /* Tasks. */
@@ -262,7 +311,7 @@ static int export_bodies (exporting_t *self, const record_t *record)
 static int put_task (exporting_t *self, const record_t *record)
 {
     json_writer_t writer = {&self->bytes, false};
-    const int code = self->bodies ? export_bodies (self, record) : EXIT_OK;
+    const int code = record->wants & RECORD_BODIES ? export_bodies (self, record) : EXIT_OK;
     if (code)
         return code;
     bytes_clear (&self->bytes);
@@ -275,8 +324,11 @@ static int put_task (exporting_t *self, const record_t *record)
 
 static int export_task (exporting_t *self, const tmq_id_t *id, bool listed)
 {
-    enum { WHOLE = RECORD_PAYLOAD | RECORD_EVENTS | RECORD_ATTEMPTS | RECORD_TURNS | RECORD_FILES };
-    const unsigned exact = self->form == FORM_TASK ? 0 : RECORD_EXACT;
+    enum {
+        WHOLE = RECORD_PAYLOAD | RECORD_EVENTS | RECORD_ATTEMPTS | RECORD_TURNS | RECORD_FILES |
+                RECORD_ARTIFACTS
+    };
+    const unsigned exact = self->form == FORM_TASK ? 0 : RECORD_EXACT | RECORD_BODIES;
     record_t record;
     tmq_error_t error = {0};
     char text[37];
@@ -590,6 +642,12 @@ static void tell (const exporting_t *self)
               redactor_hidden (self->redactor));
     if (self->gone)
         note (self->app, "%" PRIu64 " removed meanwhile", self->gone);
+    if (self->bodies_left)
+        note (self->app,
+              "%" PRIu64
+              " of their bodies are too large for a line: --bodies DIR writes them, too, "
+              "and an import needs them",
+              self->bodies_left);
     if (self->bodies_missing)
         note (self->app,
               "%" PRIu64 " of their bodies are missing: an import takes these tasks when the files "

@@ -33,10 +33,11 @@
 #include "verbs/verbs.h"
 
 enum {
-    LINE_BYTES_MAX = 32 * 1024 * 1024, /* 4 MiB of a task, where each byte is escaped */
+    LINE_BYTES_MAX = 40 * 1024 * 1024, /* 6 MiB of a task, where each byte is escaped */
     SLICE_TASKS = 128,                 /* of one call */
     SLICE_BYTES = 4 * 1024 * 1024,     /* … of lines: below the library's outbox */
-    SLICE_BODIES = 32,                 /* … that are uploaded before it: a broker remembers 64 */
+    SLICE_BODIES = 32,                 /* … that are uploaded before it, and those of one more
+                                        * task: a broker remembers 256 */
     RETRY_MS_MIN = 50,                 /* what the broker has no room for comes again */
     RETRY_MS_MAX = 2000,
     SHOWN_MAX = 10, /* lines that are told one by one before there is more: broken ones, and those
@@ -298,7 +299,9 @@ static void refuse (importing_t *self, const place_t *place, const tmq_receipt_t
 /* The task is here already: with what the line says? */
 static void compare (importing_t *self, const import_line_t *line, const place_t *place)
 {
-    enum { WHOLE = RECORD_PAYLOAD | RECORD_ATTEMPTS | RECORD_TURNS | RECORD_EXACT };
+    enum {
+        WHOLE = RECORD_PAYLOAD | RECORD_ATTEMPTS | RECORD_TURNS | RECORD_ARTIFACTS | RECORD_EXACT
+    };
     record_t record;
     tmq_error_t error = {0};
     bytes_t shown = BYTES_INIT;

@@ -16,7 +16,11 @@
 #include "verbs/spec.h"
 #include "verbs/verbs.h"
 
-enum { EVENTS_PAGE = 1000 };
+enum {
+    EVENTS_PAGE = 1000,
+    INLINE_BYTES_MAX = 2 * 1024 * 1024, /* of a task's artifacts in its line */
+    LISTS_MAX = 8 /* of artifacts: a worker may replace one between the list and its bytes */
+};
 
 static void order_events (record_t *self)
 {
@@ -76,6 +80,69 @@ static int load_artifacts (record_t *self, const app_t *app, const tmq_id_t *id,
     return code;
 }
 
+/* What fits a line: all small ones, and of the others as many as there is room for. */
+static void choose_inline (const tmq_artifact_list_t *list, bool *fits)
+{
+    uint64_t room = INLINE_BYTES_MAX;
+    for (size_t i = 0; i < list->count; i++) {
+        fits[i] = list->artifacts[i].has_hash && list->artifacts[i].bytes < TMQ_BLOB_BYTES_MIN;
+        room -= fits[i] ? list->artifacts[i].bytes : 0;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        const uint64_t bytes = list->artifacts[i].bytes;
+        if (fits[i] || !list->artifacts[i].has_hash || bytes > TMQ_FRAME_BYTES_MAX || bytes > room)
+            continue;
+        fits[i] = true;
+        room -= bytes;
+    }
+}
+
+static void drop_artifacts (record_t *self)
+{
+    if (self->artifact_bodies)
+        shown_bodies_free (self->artifact_bodies, self->artifacts->count);
+    tmq_artifact_list_free (self->artifacts);
+    self->artifact_bodies = NULL;
+    self->artifacts = NULL;
+    self->bodies_missing = 0;
+}
+
+static int load_bodies (record_t *self, const app_t *app, const tmq_id_t *id, tmq_error_t *error)
+{
+    bool fits[TMQ_ARTIFACTS_MAX] = {false};
+    int code = TMQ_OK;
+    const tmq_artifact_list_t *list = self->artifacts;
+    if (list->count > TMQ_ARTIFACTS_MAX)
+        return error->code = TMQ_PROTOCOL;
+    choose_inline (list, fits);
+    self->artifact_bodies = must_alloc ((list->count + 1) * sizeof *self->artifact_bodies);
+    for (size_t i = 0; i < list->count; i++)
+        self->artifact_bodies[i] = (shown_body_t){BYTES_INIT, false};
+    for (size_t i = 0; code == TMQ_OK && i < list->count; i++) {
+        if (fits[i])
+            code = shown_body_artifact (&self->artifact_bodies[i], app, id, &list->artifacts[i],
+                                        error);
+        self->bodies_missing += code == TMQ_NO_BLOB;
+        if (code == TMQ_NO_BLOB)
+            code = TMQ_OK;
+    }
+    return code;
+}
+
+/* The list, and the bytes that belong to it. */
+static int load_with_bodies (record_t *self, const app_t *app, const tmq_id_t *id,
+                             tmq_error_t *error)
+{
+    int code = TMQ_CONFLICT;
+    for (size_t i = 0; code == TMQ_CONFLICT && i < LISTS_MAX; i++) {
+        drop_artifacts (self);
+        code = load_artifacts (self, app, id, error);
+        if (code == TMQ_OK)
+            code = load_bodies (self, app, id, error);
+    }
+    return code;
+}
+
 int record_load (record_t *out, app_t *app, const tmq_id_t *id, unsigned wants, tmq_error_t *error)
 {
     *out = (record_t){.wants = wants};
@@ -91,7 +158,10 @@ int record_load (record_t *out, app_t *app, const tmq_id_t *id, unsigned wants, 
     if (code == TMQ_OK && out->task->turns > 0 && wants & (RECORD_TURNS | RECORD_FILES))
         code = turns_load (&out->turns, app, id, wants & RECORD_TURNS, error);
     if (code == TMQ_OK && out->task->artifacts > 0 && wants & RECORD_ARTIFACTS)
-        code = load_artifacts (out, app, id, error);
+        code = wants & RECORD_BODIES ? load_with_bodies (out, app, id, error)
+                                     : load_artifacts (out, app, id, error);
+    if (code == TMQ_OK && wants & RECORD_ATTEMPTS && wants & RECORD_BODIES)
+        code = attempts_load_kept (&out->attempts, app, id, error);
     return code;
 }
 
@@ -103,7 +173,7 @@ void record_clear (record_t *self)
         tmq_event_list_free (self->event_pages[i]);
     free (self->event_pages);
     free (self->events);
-    tmq_artifact_list_free (self->artifacts);
+    drop_artifacts (self);
     tmq_task_free (self->payload);
     tmq_task_free (self->task);
 }
@@ -230,7 +300,7 @@ void record_write (json_writer_t *writer, app_t *app, const record_t *self)
     }
     if (self->artifacts) {
         json_write_key (writer, "artifacts");
-        artifacts_write (writer, self->artifacts);
+        artifacts_write (writer, self->artifacts, self->artifact_bodies);
     }
     if (self->wants & RECORD_EVENTS)
         write_events (writer, self);

@@ -20,7 +20,8 @@ typedef enum record_part {
     RECORD_TURNS = 8,
     RECORD_FILES = 16, /* that the turns touched */
     RECORD_EXACT = 32, /* what an import needs beside the rest */
-    RECORD_ARTIFACTS = 64
+    RECORD_ARTIFACTS = 64,
+    RECORD_BODIES = 128 /* of artifacts and late successes, as far as a line takes them */
 } record_part_t;
 
 typedef struct record {
@@ -35,6 +36,8 @@ typedef struct record {
     attempts_view_t attempts;
     turns_view_t turns;
     tmq_artifact_list_t *artifacts; /* NULL: none, or not asked for */
+    shown_body_t *artifact_bodies;  /* one each; NULL: not asked for */
+    size_t bodies_missing;          /* of them, that the broker does not have any more */
 } record_t;
 
 /* Asks for them, one after the other. Returns TMQ_OK or the code in error. To be cleared in any

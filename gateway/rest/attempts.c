@@ -27,7 +27,7 @@ static void write_attempts (json_writer_t *writer, const tmq_completion_t *compl
     json_write_key (writer, "items");
     json_write_array_begin (writer);
     for (size_t i = 0; i < list->count; i++)
-        view_write_attempt (writer, &list->attempts[i]);
+        view_write_attempt (writer, &list->attempts[i], NULL, NULL);
     json_write_array_end (writer);
     write_next (writer, list->next, list->next != 0);
 }

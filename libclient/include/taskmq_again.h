@@ -94,6 +94,7 @@ typedef struct tmq_attempt_info {
     const char *kept_type;     /* content type */
     int64_t kept_at;           /* since when, */
     int64_t kept_until;        /* and until when at the latest */
+    tmq_blob_t kept_blob;      /* … of a result larger than a frame, for who may see bodies */
 } tmq_attempt_info_t;
 /* Some attempts, by rising number. All texts belong to it. */
 struct tmq_attempt_page {
@@ -113,6 +114,18 @@ TMQ_API int tmq_attempts (tmq_attempt_list_t **out, tmq_client_t *client, const 
 TMQ_API int tmq_attempts_start (tmq_client_t *client, const tmq_id_t *id, uint32_t after,
                                 uint32_t limit, uint32_t timeout_ms, void *user,
                                 tmq_error_t *error);
+
+/* Reads a piece of the late success that is kept of an attempt: the limit and *out are those of
+ * tmq_payload_read. Codes: TMQ_NO_BLOB (nothing is kept of this attempt, or its bytes are missing
+ * or damaged), and those of tmq_payload. */
+TMQ_API int tmq_kept_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id,
+                           uint32_t attempt, uint64_t offset, uint32_t limit, uint32_t timeout_ms,
+                           tmq_error_t *error);
+/* Writes all of one that has a kept_blob into a file, from where an earlier call ended, as
+ * tmq_result_fetch does. */
+TMQ_API int tmq_kept_fetch (tmq_client_t *client, const tmq_id_t *id,
+                            const tmq_attempt_info_t *attempt, int fd, uint64_t *fetched,
+                            uint32_t timeout_ms, tmq_error_t *error);
 
 /* Makes the late success that is kept of an attempt the outcome of its task, which is completed by
  * it. Whoever works on the task meanwhile has lost it. Needs the role admin. *task (task may be

@@ -14,15 +14,16 @@ extern "C" {
 
 /* Large bodies. */
 
-/* Uploads what is larger than TMQ_FRAME_BYTES_MAX. For half an hour a submit of this client's
- * identity in this namespace can name it (tmq_submit_t.payload_blob), or the end of an attempt
- * (tmq_outcome_t.result_blob). Later, or after a restart of the broker, it is to be put again: that
- * sends nothing which the broker still has. tmq_submit and tmq_worker_complete do all of that for
- * what is large. This is for who submits or ends without blocking, or in batches.
+/* Uploads what is larger than TMQ_FRAME_BYTES_MAX; for an import also less, at least
+ * TMQ_BLOB_BYTES_MIN: only artifacts of imported tasks may name that. For half an hour a submit of
+ * this client's identity in this namespace can name it (tmq_submit_t.payload_blob), or the end of
+ * an attempt (tmq_outcome_t.result_blob). Later, or after a restart of the broker, it is to be put
+ * again: that sends nothing which the broker still has. tmq_submit and tmq_worker_complete do all
+ * of that for what is large. This is for who submits or ends without blocking, or in batches.
  *
  * The bytes go in pieces, each of which has the timeout. What was interrupted goes on where it
  * ended when the same bytes are put again within an hour. The broker compares them with the hash.
- * Codes: TMQ_INVALID (it fits a frame), TMQ_TOO_LARGE (limits/blob_bytes of the broker, 16 MiB
+ * Codes: TMQ_INVALID (it is smaller), TMQ_TOO_LARGE (limits/blob_bytes of the broker, 16 MiB
  * unless the operator set another; never more than 1 GiB), TMQ_LIMIT, TMQ_STORE_FULL, and those of
  * every operation. */
 TMQ_API int tmq_blob_put (tmq_blob_t *out, tmq_client_t *client, const void *bytes, size_t length,

@@ -43,8 +43,30 @@ typedef struct tmq_imported_turn {
     size_t files_count;
 } tmq_imported_turn_t;
 
-/* A task to be imported: what tmq_get, tmq_payload, tmq_attempts, tmq_turns and tmq_inbox told of
- * it. Texts may be NULL. Later versions append members. */
+/* An artifact, as tmq_artifacts told of it. */
+typedef struct tmq_imported_artifact {
+    const char *name;
+    const char *type;
+    const void *bytes; /* length of them, of any length; or NULL, and … */
+    size_t length;
+    tmq_blob_t blob; /* … what tmq_blob_put gave to this client's identity */
+    uint32_t attempt;
+    uint64_t attached_at;
+} tmq_imported_artifact_t;
+
+/* A success that came too late, as tmq_attempts told of its attempt. */
+typedef struct tmq_imported_late {
+    uint32_t attempt; /* one of those above, which was not cancelled */
+    const char *type;
+    uint64_t at;
+    uint64_t until;
+    const void *result;
+    size_t result_bytes;
+    tmq_blob_t result_blob; /* in place of one that is larger than a frame */
+} tmq_imported_late_t;
+
+/* A task to be imported: what tmq_get, tmq_payload, tmq_attempts, tmq_turns, tmq_inbox and
+ * tmq_artifacts told of it. Texts may be NULL. Later versions append members. */
 typedef struct tmq_importation {
     size_t size; /* sizeof (tmq_import_t); set by the initialiser */
     tmq_id_t id;
@@ -112,20 +134,27 @@ typedef struct tmq_importation {
      * client's identity. bytes 0: none. */
     tmq_blob_t payload_blob;
     tmq_blob_t result_blob;
+    const tmq_imported_artifact_t *artifacts; /* at most 100, each name once */
+    size_t artifacts_count;
+    /* At most 3, rising attempts; of a task that is completed or cancelled none. */
+    const tmq_imported_late_t *late;
+    size_t late_count;
 } tmq_import_t;
 TMQ_API void tmq_import_init (tmq_import_t *task, size_t size);
 #define tmq_import_init(task) tmq_import_init ((task), sizeof *(task))
 
 /* Imports count tasks, each for itself and in their order: the same id, status, times, outcome,
- * attempts, turns and open questions; one event `imported`. Their owner is who imports them, their
- * namespace that of the client. A task of at most 4 MiB with its turns, beside its blobs. Needs the
- * right to submit. out has count receipts, which always tell about every task; the code is 0, or
- * that of the first that did not come. A task that is there already, with the same queue, method,
- * session and payload, is `existing`, and nothing of it is changed. So after TMQ_UNKNOWN the call
- * may be repeated. Blocks. Codes of a task: TMQ_CONFLICT (the id or the key belongs to another
- * one), TMQ_EXPIRED (its time to live is over), TMQ_PURGED (it was here and was removed),
- * TMQ_NOT_FOUND (it waits for a task that is not here), TMQ_INVALID, TMQ_TOO_LARGE, TMQ_LIMIT,
- * TMQ_STORE_FULL, TMQ_DENIED, TMQ_NO_BLOB (a blob is to be put first, or again: tmq_blob_put). */
+ * attempts, turns, open questions, artifacts and late successes; one event `imported`. Their owner
+ * is who imports them, their namespace that of the client. A task of at most 4 MiB with its turns,
+ * beside what is uploaded: this call uploads the bytes of artifacts that are larger than a frame,
+ * or for which the task has no room. Needs the right to submit. out has count receipts, which
+ * always tell about every task; the code is 0, or that of the first that did not come. A task that
+ * is there already, with the same queue, method, session and payload, is `existing`, and nothing of
+ * it is changed. So after TMQ_UNKNOWN the call may be repeated. Blocks. Codes of a task:
+ * TMQ_CONFLICT (the id or the key belongs to another one), TMQ_EXPIRED (its time to live is over),
+ * TMQ_PURGED (it was here and was removed), TMQ_NOT_FOUND (it waits for a task that is not here),
+ * TMQ_INVALID, TMQ_TOO_LARGE, TMQ_LIMIT, TMQ_STORE_FULL, TMQ_DENIED, TMQ_NO_BLOB (a blob is to be
+ * put first, or again: tmq_blob_put), those of tmq_blob_put. */
 TMQ_API int tmq_import (tmq_receipt_t *out, tmq_client_t *client, const tmq_import_t *tasks,
                         size_t count, uint32_t timeout_ms, tmq_error_t *error);
 

@@ -28,7 +28,8 @@ static void write_error (json_writer_t *writer, const tmq_attempt_info_t *attemp
     json_write_object_end (writer);
 }
 
-static void write_kept (json_writer_t *writer, const tmq_attempt_info_t *attempt)
+static void write_kept (json_writer_t *writer, const tmq_attempt_info_t *attempt,
+                        view_beside_t *beside, const void *context)
 {
     json_write_key (writer, "kept");
     if (!attempt->kept) {
@@ -42,10 +43,13 @@ static void write_kept (json_writer_t *writer, const tmq_attempt_info_t *attempt
     json_write_text (writer, attempt->kept_type);
     write_time (writer, "at", attempt->kept_at);
     write_time (writer, "until", attempt->kept_until);
+    if (beside)
+        beside (writer, attempt, context);
     json_write_object_end (writer);
 }
 
-void view_write_attempt (json_writer_t *writer, const tmq_attempt_info_t *attempt)
+void view_write_attempt (json_writer_t *writer, const tmq_attempt_info_t *attempt,
+                         view_beside_t *beside, const void *context)
 {
     json_write_object_begin (writer);
     json_write_key (writer, "attempt");
@@ -60,6 +64,6 @@ void view_write_attempt (json_writer_t *writer, const tmq_attempt_info_t *attemp
     else
         json_write_null (writer);
     write_error (writer, attempt);
-    write_kept (writer, attempt);
+    write_kept (writer, attempt, beside, context);
     json_write_object_end (writer);
 }

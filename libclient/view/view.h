@@ -27,7 +27,11 @@ void view_write_question (json_writer_t *writer, const tmq_question_t *question)
 void view_write_worker (json_writer_t *writer, const tmq_worker_info_t *worker);
 /* What is to be said about it in a word: idle, working, draining, away or ended. */
 const char *view_worker_state (const tmq_worker_info_t *worker);
-void view_write_attempt (json_writer_t *writer, const tmq_attempt_info_t *attempt);
+/* beside: writes further members of a late success that is kept; NULL: there are none. */
+typedef void view_beside_t (json_writer_t *writer, const tmq_attempt_info_t *attempt,
+                            const void *context);
+void view_write_attempt (json_writer_t *writer, const tmq_attempt_info_t *attempt,
+                         view_beside_t *beside, const void *context);
 /* ended: how many of its tasks that have ended are kept; NULL: it was not asked. */
 void view_write_queue (json_writer_t *writer, const tmq_queue_t *queue, const uint64_t *ended);
 /* What holds it back, "paused cap"; "open" for nothing: out. */

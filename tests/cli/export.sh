@@ -26,7 +26,7 @@ submit reports --data '{"month":11,"of":["a","b"]}' --content-type application/j
 full=$id
 run 0 taskctl cancel "$after"
 run 0 taskctl work reports --drain --release-delay 1ms --result-type text/plain -- \
-    sh -c '[ "$TASKMQ_ATTEMPT" = 1 ] && exit 75; printf "one\n== no heading\n\n\033[1mtwo\n"'
+    sh -c '[ "$TASKMQ_ATTEMPT" = 1 ] && exit 75; printf "a,b\n" >"$TASKMQ_ARTIFACTS/points.csv"; printf "one\n== no heading\n\n\033[1mtwo\n"'
 printf '\000\001\377' >bytes
 submit broken --file bytes --max-attempts 1
 broken=$id
@@ -47,6 +47,7 @@ out_has '^  code 100$'
 # jsonl has the parts; json is one document of the same.
 run 0 taskctl export "$full"
 out_lines 1
+out_has '"artifacts":\[\{"name":"points.csv",.*"text":"a,b\\n"\}\]'
 json payload '{"month":11,"of":["a","b"]}'
 out_has '"attempts":\[\{"attempt":1,.*"end":"released"'
 out_has '"events":\[\{"kind":"submitted"'
@@ -153,7 +154,7 @@ out_has '^ +"1e999",$'
 out_has '"a\\\\u0000b": -1.5'
 run 0 taskctl export --format csv --fields payload_bytes "$id"
 out_lines 2
-for field in payload result attempts turns; do
+for field in payload result attempts turns artifacts; do
     run 2 taskctl export --format csv --fields task_id,$field
     err_has "^taskctl: a list has no $field\$"
     run 2 taskctl -o jsonl list --fields $field

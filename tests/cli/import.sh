@@ -216,7 +216,7 @@ run 0 taskctl import /dev/null
 err 'no tasks'
 run 2 taskctl import nowhere
 run 2 taskctl import /dev/zero
-err_has 'has more than 33554432 bytes'
+err_has 'has more than 41943040 bytes'
 stop_broker
 run 3 taskctl --timeout 1s import all.jsonl
 

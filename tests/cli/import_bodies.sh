@@ -93,7 +93,8 @@ run 0 taskctl result "$waits"
 
 # What an import names stays as long as a task does, and is counted as of two.
 stop_broker
-run 0 taskmqd --check
+run 0 taskmqd --check --data .taskmq
+out_has 'no damage$'
 start_broker
 
 # A kill in the middle: what came is whole, and the same import goes on.

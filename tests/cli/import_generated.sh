@@ -16,7 +16,7 @@ without_events ()
 }
 
 cat >generate.py <<'END'
-import base64, datetime, json, random, sys
+import base64, datetime, hashlib, json, random, sys
 random.seed (int (sys.argv[1]))
 now = datetime.datetime.now (datetime.timezone.utc)
 
@@ -56,6 +56,33 @@ def body (record, key, type_key):
     raw = raw if isinstance (raw, bytes) else raw.encode ()
     record[key] = shown
     record[key + "_bytes"] = len (raw)
+
+def inline (raw):
+    coded = {"base64": base64.b64encode (raw).decode ()}
+    try:
+        return random.choice ([coded, {"text": raw.decode ()}])
+    except UnicodeDecodeError:
+        return coded
+
+def some_bytes (most):
+    kind = random.randrange (4)
+    if kind == 0:
+        return bytes (random.randrange (256) for _ in range (random.randrange (most)))
+    return text (most).encode () if kind < 3 else b""
+
+def artifacts (task, tried):
+    made = []
+    for i in range (random.choice ([0, 1, 3, 9])):
+        raw = some_bytes (300)
+        made.append ({"name": "%02d" % i + text (9).translate ({n: "-" for n in [*range (32), 47, 127]}),
+                      "type": random.choice (["text/plain", "a/b"]), "bytes": len (raw),
+                      "hash": hashlib.blake2b (raw, digest_size=32).hexdigest (),
+                      "attempt": random.randrange (1, tried + 1), "attached_at": time (-3), **inline (raw)})
+    return made
+
+def keep (attempt):
+    raw = some_bytes (99)
+    return {"bytes": len (raw), "content_type": "text/plain", "at": time (-9), "until": time (900), **inline (raw)}
 
 def attempts (count):
     out = []
@@ -124,6 +151,11 @@ def record (number, before):
             other["has_parts"] = True
             out["after"] = [{"task_id": other["task_id"], "policy": "ignore",
                              "status": other["status"] if "finished_at" in other else None}]
+    if number >= 5 and tried:
+        out["artifacts"] = artifacts (out, tried)
+    if number >= 5 and status in ("queued", "failed", "input_required"):
+        for one in random.sample (out["attempts"], min (len (out["attempts"]), random.randrange (4))):
+            one["kept"] = keep (one)
     if status == "completed":
         body (out, "result", "result_type")
     if status == "failed":
@@ -141,7 +173,17 @@ for one in made:
     print (json.dumps (one, ensure_ascii=random.random () < 0.5, separators=(",", ":")))
 END
 cat >compare.py <<'END'
-import json, sys
+import base64, json, sys
+
+# Text and base64 are two ways to say the same.
+def plain (value):
+    if isinstance (value, list):
+        return [plain (one) for one in value]
+    if not isinstance (value, dict) or not value.keys () & {"text", "base64"} or "bytes" not in value:
+        return value
+    raw = value["text"].encode () if "text" in value else base64.b64decode (value["base64"])
+    return {**{key: one for key, one in value.items () if key not in ("text", "base64")}, "raw": raw}
+
 wanted = {line["task_id"]: line for line in map (json.loads, open (sys.argv[1]))}
 found = {line["task_id"]: line for line in map (json.loads, open (sys.argv[2]))}
 assert wanted.keys () == found.keys ()
@@ -149,10 +191,12 @@ for task, line in wanted.items ():
     for key, value in line.items ():
         if key in ("attempts", "turns", "questions", "payload_text", "result_text"):
             continue
-        shown = found[task][key]
+        shown, value = plain (found[task].get (key)), plain (value)
         assert shown == value or not shown and not value, (task, key, value, shown)
     for mine, theirs in zip (line.get ("questions", []), found[task]["questions"]):
         assert mine == {key: theirs[key] for key in mine}, (task, mine, theirs)
+    kept = lambda line: [(one["attempt"], plain (one["kept"])) for one in line.get ("attempts", []) if one.get ("kept")]
+    assert kept (line) == kept (found[task]), (task, kept (line), kept (found[task]))
     for mine, theirs in zip (line.get ("turns", []), found[task]["turns"]):
         for key, value in mine.items ():
             assert theirs[key] == value or not value, (task, key, value, theirs[key])

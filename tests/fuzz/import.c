@@ -21,6 +21,10 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         HOLDS (whole->n_turns <= TMQ_TURNS_MAX && whole->n_attempts <= TMQ_IMPORT_ATTEMPTS_MAX);
         HOLDS (status_is_terminal (whole->task->status) == (whole->task->finished_at != 0));
         HOLDS ((whole->task->status == TMQ_STATUS_INPUT_REQUIRED) == (whole->n_questions > 0));
+        HOLDS (whole->n_artifacts <= TMQ_ARTIFACTS_MAX && whole->n_late <= TMQ_KEPT_TASK_MAX);
+        for (size_t i = 0; i < whole->n_artifacts; i++)
+            HOLDS (whole->artifacts[i]->body.len == 0 ||
+                   whole->artifacts[i]->body.len == whole->artifacts[i]->info->bytes);
         for (size_t i = 0; i < whole->n_turns; i++)
             HOLDS (whole->turns[i]->info->turn == i + 1);
     }

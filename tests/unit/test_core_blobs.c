@@ -540,6 +540,33 @@ static void what_is_kept_ends (void **state)
     rig_free (rig);
 }
 
+/* Of those that nobody names any more few are remembered. */
+static void few_of_them_rest (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.blobs_rest_max = 2;
+    rig_t *rig = rig_new_with (&config);
+    const uint8_t first = hash[0];
+    rig_link (rig, 0, "default");
+    for (uint8_t i = 0; i < 3; i++) {
+        hash[0] = (uint8_t) (first + i);
+        send_begin (rig, 0);
+        finish (rig, true);
+    }
+    for (uint8_t i = 0; i < 3; i++) {
+        hash[0] = (uint8_t) (first + i);
+        assert_true (engine_blob_is_needed (rig->engine, hash));
+    }
+    rig_advance (rig, HOUR_MS / 2 + 1000); /* the claims are over */
+    for (uint8_t i = 0; i < 3; i++) {
+        hash[0] = (uint8_t) (first + i);
+        assert_int_equal (engine_blob_is_needed (rig->engine, hash), i > 0);
+    }
+    hash[0] = first;
+    rig_free (rig);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
@@ -560,6 +587,7 @@ int main (void)
         TEST (two_names_are_two),
         TEST (a_late_one_is_kept_and_adopted),
         cmocka_unit_test (what_is_kept_ends),
+        cmocka_unit_test (few_of_them_rest),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -7,103 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import_stage.h"
 #include "imported.h"
 #include "rights_stage.h"
 
 enum { SUBJECT = 700, OTHER = 701, WORKER = 100 };
-enum { MADE_MS = 1000 }; /* so long before the rig's clock */
-
-/* What is imported; a test changes what it wants. */
-typedef struct given {
-    Taskmq__Import import;
-    Taskmq__ImportedTask whole;
-    Taskmq__Task task;
-    Taskmq__TaskError error;
-    Taskmq__Extra extra;
-    tmq_id_t id;
-    uint8_t request_id[16];
-} given_t;
-
-static void give (given_t *out, const rig_t *rig, unsigned n, tmq_status_t status)
-{
-    uint64_t now = (uint64_t) rig->now.wall_ms;
-    *out = (given_t){TASKMQ__IMPORT__INIT,
-                     TASKMQ__IMPORTED_TASK__INIT,
-                     TASKMQ__TASK__INIT,
-                     TASKMQ__TASK_ERROR__INIT,
-                     TASKMQ__EXTRA__INIT,
-                     rig_id (n),
-                     {1}};
-    out->import.task_id = (ProtobufCBinaryData){sizeof (out->id), out->id.bytes};
-    out->import.extra = &out->extra;
-    out->whole.task = &out->task;
-    out->whole.payload = (ProtobufCBinaryData){5, (uint8_t *) "hello"};
-    out->whole.lease_ms = 45000;
-    out->task.queue = (char *) "q";
-    out->task.status = status;
-    out->task.priority = 9;
-    out->task.created_at = now - MADE_MS;
-    out->task.updated_at = now - 1;
-    out->task.max_attempts = 3;
-    out->task.attempt = 2;
-    out->task.failures = 1;
-    out->task.version = 7;
-    out->task.worker = (char *) "w";
-    if (status == TMQ_STATUS_COMPLETED || status == TMQ_STATUS_FAILED ||
-        status == TMQ_STATUS_CANCELLED)
-        out->task.finished_at = now - 1;
-    if (status == TMQ_STATUS_COMPLETED) {
-        out->task.outcome = TMQ_OUTCOME_RESULT;
-        out->task.result_type = (char *) "text/plain";
-        out->whole.result = (ProtobufCBinaryData){4, (uint8_t *) "done"};
-    } else if (status == TMQ_STATUS_FAILED) {
-        out->task.outcome = TMQ_OUTCOME_PROTOCOL_ERROR;
-        out->task.error = &out->error;
-        out->error.code = 7;
-        out->error.message = (char *) "broken";
-    }
-}
-
-static uint64_t send_piece (rig_t *rig, size_t peer, given_t *given, const uint8_t *bytes,
-                            size_t from, size_t length, bool more)
-{
-    Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    given->import.offset = (uint32_t) from;
-    given->import.bytes = (uint32_t) length;
-    given->import.more = more;
-    request.op_case = TASKMQ__REQUEST__OP_IMPORT;
-    request.request_id = (ProtobufCBinaryData){16, given->request_id};
-    request.import = &given->import;
-    return rig_send (rig, peer, &request, bytes + from, length);
-}
-
-static uint64_t send_whole (rig_t *rig, size_t peer, given_t *given)
-{
-    static uint8_t packed[TMQ_FRAME_BYTES_MAX];
-    size_t length = taskmq__imported_task__get_packed_size (&given->whole);
-    assert_in_range (length, 1, sizeof (packed));
-    taskmq__imported_task__pack (&given->whole, packed);
-    return send_piece (rig, peer, given, packed, 0, length, false);
-}
-
-static unsigned code_of (rig_t *rig, given_t *given)
-{
-    uint64_t request = send_whole (rig, 0, given);
-    rig_settle (rig);
-    return rig_code (rig, 0, request);
-}
-
-static const Taskmq__SubmittedItem *item_of (rig_t *rig, given_t *given)
-{
-    uint64_t request = send_whole (rig, 0, given);
-    rig_settle (rig);
-    const Taskmq__Reply *reply = rig_reply (rig, 0, request)->reply;
-    if (reply->code != TMQ_OK)
-        fail_msg ("%u: %s", reply->code, reply->text);
-    assert_int_equal (reply->body_case, TASKMQ__REPLY__BODY_SUBMITTED);
-    assert_int_equal (reply->submitted->n_items, 1);
-    return reply->submitted->items[0];
-}
 
 static void is_as_it_was (rig_t *rig, const given_t *given)
 {
@@ -131,8 +39,8 @@ static void it_is_as_it_was (void **state)
         rig_t *rig = rig_new ();
         given_t given;
         rig_link (rig, 0, "default");
-        give (&given, rig, SUBJECT, statuses[i]);
-        const Taskmq__SubmittedItem *item = item_of (rig, &given);
+        given_fill (&given, rig, SUBJECT, statuses[i]);
+        const Taskmq__SubmittedItem *item = given_item (rig, &given);
         assert_false (item->existing);
         assert_int_equal (item->status, statuses[i]);
         deed_t deed;
@@ -140,7 +48,7 @@ static void it_is_as_it_was (void **state)
         assert_true (engine_deed_next (rig->engine, &deed));
         assert_int_equal (deed.kind, DEED_IMPORT);
         assert_memory_equal (deed.task.bytes, id.bytes, sizeof (id));
-        assert_true (item_of (rig, &given)->existing);
+        assert_true (given_item (rig, &given)->existing);
         assert_false (engine_deed_next (rig->engine, &deed));
         is_as_it_was (rig, &given);
         rig_restart (rig);
@@ -157,8 +65,8 @@ static void nothing_is_said_before_it_is_durable (void **state)
 {
     rig_t *rig = *state;
     given_t given;
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
-    uint64_t request = send_whole (rig, 0, &given);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    uint64_t request = given_send (rig, 0, &given);
     rig_outputs (rig);
     assert_null (rig_reply (rig, 0, request));
     rig_settle (rig);
@@ -169,9 +77,9 @@ static void it_is_one_event (void **state)
 {
     rig_t *rig = *state;
     given_t given;
-    give (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
     rig_subscribe (rig, 1, 5, 0);
-    item_of (rig, &given);
+    given_item (rig, &given);
     size_t count = 0;
     for (size_t i = 0; i < rig->peers[1].count; i++) {
         const Taskmq__EventList *list = rig->peers[1].items[i].list;
@@ -188,31 +96,31 @@ static void what_is_here_is_not_changed (void **state)
 {
     rig_t *rig = *state;
     given_t given;
-    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
-    item_of (rig, &given);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    given_item (rig, &given);
     given.task.priority = 1;
-    assert_true (item_of (rig, &given)->existing);
+    assert_true (given_item (rig, &given)->existing);
     assert_int_equal (rig_task (rig, 0, SUBJECT)->priority, 9);
     given.whole.payload.data = (uint8_t *) "other";
-    assert_int_equal (code_of (rig, &given), TMQ_CONFLICT);
+    assert_int_equal (given_code (rig, &given), TMQ_CONFLICT);
     given.whole.payload.data = (uint8_t *) "hello";
     rig_restart (rig);
     rig_link (rig, 0, "default");
-    assert_true (item_of (rig, &given)->existing);
+    assert_true (given_item (rig, &given)->existing);
     /* A key belongs to one task. */
     given.import.dedup_key = (char *) "key";
     given.id = rig_id (OTHER);
-    assert_false (item_of (rig, &given)->existing);
+    assert_false (given_item (rig, &given)->existing);
     given.id = rig_id (OTHER + 1);
-    assert_int_equal (code_of (rig, &given), TMQ_CONFLICT);
+    assert_int_equal (given_code (rig, &given), TMQ_CONFLICT);
 }
 
 static void what_waits_goes_on (void **state)
 {
     rig_t *rig = *state;
     given_t given;
-    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
-    item_of (rig, &given);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    given_item (rig, &given);
     rig_register (rig, 1, WORKER, "q", 1);
     rig_settle (rig);
     const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
@@ -228,8 +136,8 @@ static void what_failed_can_be_retried (void **state)
 {
     rig_t *rig = *state;
     given_t given;
-    give (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
-    item_of (rig, &given);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
+    given_item (rig, &given);
     uint64_t request = rig_change (rig, 0, TASKMQ__REQUEST__OP_RETRY, SUBJECT, 1);
     rig_settle (rig);
     assert_int_equal (rig_changed (rig, 0, request), TMQ_OK);
@@ -244,13 +152,13 @@ static void dependencies_are_here (void **state)
     Taskmq__Dependency entry = TASKMQ__DEPENDENCY__INIT;
     Taskmq__Dependency *after[] = {&entry};
     entry.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
-    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
     given.extra.after = after;
     given.extra.n_after = 1;
-    assert_int_equal (code_of (rig, &given), TMQ_NOT_FOUND);
+    assert_int_equal (given_code (rig, &given), TMQ_NOT_FOUND);
     rig_submit (rig, 0, OTHER, "q", "p");
     rig_settle (rig);
-    item_of (rig, &given);
+    given_item (rig, &given);
     assert_int_equal (rig_task (rig, 0, SUBJECT)->phase, TMQ_PHASE_BLOCKED);
     rig_cancel (rig, 0, OTHER);
     rig_settle (rig);
@@ -262,9 +170,9 @@ static void a_parent_may_be_gone (void **state)
     rig_t *rig = *state;
     given_t given;
     tmq_id_t id = rig_id (OTHER);
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     given.extra.parent = (ProtobufCBinaryData){sizeof (id), id.bytes};
-    item_of (rig, &given);
+    given_item (rig, &given);
     assert_memory_equal (rig_task (rig, 0, SUBJECT)->extra->parent.data, id.bytes, sizeof (id));
 }
 
@@ -281,10 +189,10 @@ static void attempts_come_along (void **state)
     info.worker = (char *) "before";
     info.how = TMQ_EVENT_ATTEMPT_FAILED;
     info.error = &error;
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     given.whole.attempts = attempts;
     given.whole.n_attempts = 1;
-    item_of (rig, &given);
+    given_item (rig, &given);
     Taskmq__Attempts wanted = TASKMQ__ATTEMPTS__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     wanted.task_id = given.import.task_id;
@@ -306,8 +214,8 @@ static void old_leases_are_stale (void **state)
     given_t given;
     uint8_t secret[16] = {0};
     Taskmq__Assignment lease = TASKMQ__ASSIGNMENT__INIT;
-    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
-    item_of (rig, &given);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    given_item (rig, &given);
     lease.task_id = given.import.task_id;
     lease.attempt = 2;
     lease.secret = (ProtobufCBinaryData){sizeof (secret), secret};
@@ -326,7 +234,7 @@ static void turns_come_along (void **state)
     Taskmq__TurnInfo infos[TURNS];
     Taskmq__ImportedTurn turns[TURNS];
     Taskmq__ImportedTurn *list[TURNS];
-    give (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
     for (uint32_t i = 0; i < TURNS; i++) {
         infos[i] = (Taskmq__TurnInfo) TASKMQ__TURN_INFO__INIT;
         turns[i] = (Taskmq__ImportedTurn) TASKMQ__IMPORTED_TURN__INIT;
@@ -341,7 +249,7 @@ static void turns_come_along (void **state)
     }
     given.whole.turns = list;
     given.whole.n_turns = TURNS;
-    item_of (rig, &given);
+    given_item (rig, &given);
     rig_restart (rig);
     rig_link (rig, 0, "default");
     uint64_t sent = rig_turns (rig, 0, SUBJECT, 0, 0);
@@ -357,7 +265,7 @@ static void turns_come_along (void **state)
     assert_memory_equal (item->body, "abcde", TURNS);
     infos[3].number = 2;
     given.id = rig_id (OTHER);
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
 }
 
 /* A task that waits for an answer. */
@@ -365,12 +273,12 @@ static void give_asking (given_t *out, const rig_t *rig, Taskmq__Question questi
                          Taskmq__Question *list[2])
 {
     uint64_t now = (uint64_t) rig->now.wall_ms;
-    give (out, rig, SUBJECT, TMQ_STATUS_INPUT_REQUIRED);
+    given_fill (out, rig, SUBJECT, TMQ_STATUS_INPUT_REQUIRED);
     for (size_t i = 0; i < 2; i++) {
         questions[i] = (Taskmq__Question) TASKMQ__QUESTION__INIT;
         questions[i].key = (char *) (i == 0 ? "size" : "colour");
         questions[i].request = (char *) "{\"text\":\"?\"}";
-        questions[i].asked_at = now - MADE_MS;
+        questions[i].asked_at = out->task.created_at;
         questions[i].deadline = now + 60000;
         questions[i].attempt = 2;
         questions[i].worker = (char *) "w";
@@ -412,11 +320,11 @@ static void questions_come_along (void **state)
     give_asking (&given, rig, questions, list);
     given.task.ttl_ms = 60000;
     given.task.expires_at = (uint64_t) rig->now.wall_ms - 1; /* it does not expire while it waits */
-    assert_int_equal (item_of (rig, &given)->status, TMQ_STATUS_INPUT_REQUIRED);
+    assert_int_equal (given_item (rig, &given)->status, TMQ_STATUS_INPUT_REQUIRED);
     assert_int_equal (open_questions (rig), 2);
     rig_restart (rig);
     rig_link (rig, 0, "default");
-    assert_true (item_of (rig, &given)->existing);
+    assert_true (given_item (rig, &given)->existing);
     assert_int_equal (open_questions (rig), 2);
     is_as_it_was (rig, &given);
     give_answer (rig, "size");
@@ -444,7 +352,7 @@ static void deadlines_of_questions_count (void **state)
         questions[0].deadline = questions[0].asked_at + 1;
         questions[0].has_default = has_default;
         questions[0].default_answer = (char *) (has_default ? "7" : "");
-        item_of (rig, &given);
+        given_item (rig, &given);
         rig_advance (rig, 1000);
         rig_settle (rig);
         assert_int_equal (rig_status (rig, 0, SUBJECT),
@@ -461,25 +369,25 @@ static void wrong_questions_are_refused (void **state)
     Taskmq__Question *list[2];
     give_asking (&given, rig, questions, list);
     given.whole.n_questions = 0; /* nobody is asked */
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
     give_asking (&given, rig, questions, list);
     given.task.status = TMQ_STATUS_QUEUED;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
     give_asking (&given, rig, questions, list);
     questions[1].key = questions[0].key;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
     give_asking (&given, rig, questions, list);
     questions[1].request = (char *) "";
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
     give_asking (&given, rig, questions, list);
     questions[1].attempt = 3; /* the task has had 2 */
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
     give_asking (&given, rig, questions, list);
     questions[1].asked_at += 48ULL * 3600 * 1000;
     questions[1].deadline = questions[1].asked_at + 1;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
     give_asking (&given, rig, questions, list);
-    item_of (rig, &given);
+    given_item (rig, &given);
 }
 
 static void it_may_come_in_pieces (void **state)
@@ -489,31 +397,31 @@ static void it_may_come_in_pieces (void **state)
     uint8_t result[RESULT];
     rig_t *rig = *state;
     given_t given;
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     memset (result, 'r', sizeof (result));
     given.whole.result = (ProtobufCBinaryData){sizeof (result), result};
     size_t length = taskmq__imported_task__get_packed_size (&given.whole);
     assert_in_range (length, 3 * PIECE + 1, sizeof (packed));
     taskmq__imported_task__pack (&given.whole, packed);
     given.import.extra = NULL;
-    uint64_t sent = send_piece (rig, 0, &given, packed, 0, PIECE, true);
+    uint64_t sent = given_send_piece (rig, 0, &given, packed, 0, PIECE, true);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, sent), TMQ_OK);
-    sent = send_piece (rig, 0, &given, packed, 2 * PIECE, PIECE, true); /* one is missing */
+    sent = given_send_piece (rig, 0, &given, packed, 2 * PIECE, PIECE, true); /* one is missing */
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, sent), TMQ_CONFLICT);
     uint64_t looked = rig_get (rig, 0, SUBJECT);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, looked), TMQ_NOT_FOUND);
-    sent = send_piece (rig, 0, &given, packed, PIECE, PIECE, true);
+    sent = given_send_piece (rig, 0, &given, packed, PIECE, PIECE, true);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, sent), TMQ_OK);
     rig_link (rig, 0, "default"); /* a new link knows nothing of it */
-    sent = send_piece (rig, 0, &given, packed, 2 * PIECE, length - 2 * PIECE, false);
+    sent = given_send_piece (rig, 0, &given, packed, 2 * PIECE, length - 2 * PIECE, false);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, sent), TMQ_CONFLICT);
-    send_piece (rig, 0, &given, packed, 0, 2 * PIECE, true);
-    sent = send_piece (rig, 0, &given, packed, 2 * PIECE, length - 2 * PIECE, false);
+    given_send_piece (rig, 0, &given, packed, 0, 2 * PIECE, true);
+    sent = given_send_piece (rig, 0, &given, packed, 2 * PIECE, length - 2 * PIECE, false);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, sent), TMQ_OK);
     sent = rig_result (rig, 0, SUBJECT);
@@ -527,9 +435,9 @@ static unsigned piece_of (rig_t *rig, size_t peer, size_t offset)
     enum { PIECE = 100 };
     static const uint8_t bytes[3 * PIECE];
     given_t given;
-    give (&given, rig, SUBJECT + (unsigned) peer, TMQ_STATUS_COMPLETED);
+    given_fill (&given, rig, SUBJECT + (unsigned) peer, TMQ_STATUS_COMPLETED);
     given.import.extra = NULL;
-    uint64_t sent = send_piece (rig, peer, &given, bytes, offset, PIECE, true);
+    uint64_t sent = given_send_piece (rig, peer, &given, bytes, offset, PIECE, true);
     rig_settle (rig);
     return rig_code (rig, peer, sent);
 }
@@ -579,29 +487,29 @@ static void what_is_wrong_is_said (void **state)
     rig_t *rig = *state;
     given_t given;
     uint64_t now = (uint64_t) rig->now.wall_ms;
-    give (&given, rig, SUBJECT, TMQ_STATUS_WORKING);
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_WORKING);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     given.task.finished_at = 0;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     given.task.outcome = TMQ_OUTCOME_NONE;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
-    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
     given.task.queue = (char *) "a queue";
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
-    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
     given.task.created_at = given.task.updated_at = now + 2 * 24 * 3600 * 1000;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     given.task.expires_at = now - 1;
-    assert_int_equal (code_of (rig, &given), TMQ_EXPIRED);
-    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
-    uint64_t sent = send_piece (rig, 0, &given, (const uint8_t *) "\xff\xff", 0, 2, false);
+    assert_int_equal (given_code (rig, &given), TMQ_EXPIRED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    uint64_t sent = given_send_piece (rig, 0, &given, (const uint8_t *) "\xff\xff", 0, 2, false);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, sent), TMQ_INVALID);
-    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
-    item_of (rig, &given); /* the same, as it has to be */
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    given_item (rig, &given); /* the same, as it has to be */
 }
 
 static void who_may_submit_may (void **state)
@@ -612,8 +520,8 @@ static void who_may_submit_may (void **state)
         rig_t *rig = stage_new (&ROLE_CASES[i]);
         given_t given;
         take_role (rig, &ROLE_CASES[i]);
-        give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
-        unsigned code = code_of (rig, &given);
+        given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+        unsigned code = given_code (rig, &given);
         if ((code == TMQ_OK) != (expected[i][0] == 'y') || (code != TMQ_OK && code != TMQ_DENIED))
             fail_msg ("%s: %u", ROLE_CASES[i].name, code);
         rig_free (rig);
@@ -633,16 +541,16 @@ static void a_client_brings_its_own (void **state)
     rig_submit (rig, 1, SUBJECT + 1, "mine", "x");
     rig_settle (rig);
     given_t given;
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     given.task.queue = (char *) "other";
-    assert_int_equal (code_of (rig, &given), TMQ_DENIED);
+    assert_int_equal (given_code (rig, &given), TMQ_DENIED);
     given.task.queue = (char *) "mine";
     given.task.owner = (char *) "other";
-    item_of (rig, &given);
+    given_item (rig, &given);
     assert_string_equal (rig_task (rig, 0, SUBJECT)->owner, "me");
-    give (&given, rig, SUBJECT + 1, TMQ_STATUS_COMPLETED);
+    given_fill (&given, rig, SUBJECT + 1, TMQ_STATUS_COMPLETED);
     given.task.queue = (char *) "mine";
-    assert_int_equal (code_of (rig, &given), TMQ_CONFLICT);
+    assert_int_equal (given_code (rig, &given), TMQ_CONFLICT);
     rig_free (rig);
 }
 
@@ -655,13 +563,13 @@ static void what_has_ended_counts_as_submitted (void **state)
     rig_link (rig, 0, "default");
     given_t given;
     for (unsigned n = 0; n < 2; n++) {
-        give (&given, rig, SUBJECT + n, TMQ_STATUS_COMPLETED);
-        item_of (rig, &given);
+        given_fill (&given, rig, SUBJECT + n, TMQ_STATUS_COMPLETED);
+        given_item (rig, &given);
     }
-    give (&given, rig, SUBJECT + 2, TMQ_STATUS_COMPLETED);
-    assert_int_equal (code_of (rig, &given), TMQ_LIMIT);
+    given_fill (&given, rig, SUBJECT + 2, TMQ_STATUS_COMPLETED);
+    assert_int_equal (given_code (rig, &given), TMQ_LIMIT);
     rig_advance (rig, 100);
-    item_of (rig, &given);
+    given_item (rig, &given);
     rig_free (rig);
 }
 
@@ -669,10 +577,10 @@ static void the_owner_is_who_imports (void **state)
 {
     rig_t *rig = *state;
     given_t given;
-    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     given.task.owner = (char *) "somebody";
     given.task.namespace_ = (char *) "elsewhere";
-    item_of (rig, &given);
+    given_item (rig, &given);
     assert_string_not_equal (rig_task (rig, 0, SUBJECT)->owner, "somebody");
     assert_string_equal (rig_task (rig, 0, SUBJECT)->namespace_, "default");
 }
@@ -682,29 +590,12 @@ static void the_owner_is_who_imports (void **state)
 static uint8_t hash[TMQ_BLOB_HASH_BYTES] = {1, 2, 3};
 enum { BLOB_BYTES = 1000000 };
 
-static void upload (rig_t *rig, size_t peer, Taskmq__Blob *blob)
-{
-    Taskmq__BlobBegin begin = TASKMQ__BLOB_BEGIN__INIT;
-    Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    begin.blob = blob;
-    request.op_case = TASKMQ__REQUEST__OP_BLOB_BEGIN;
-    request.blob_begin = &begin;
-    rig_send (rig, peer, &request, NULL, 0);
-    errand_t *errand = engine_errand_next (rig->engine);
-    assert_non_null (errand);
-    Taskmq__BlobAt at = TASKMQ__BLOB_AT__INIT;
-    at.whole = errand->whole = true;
-    errand_reply (errand, TASKMQ__REPLY__BODY_BLOB_AT, &at.base);
-    engine_errand_done (rig->engine, errand, rig->now);
-    rig_settle (rig);
-}
-
 static void give_large (given_t *out, const rig_t *rig, Taskmq__Blob *blob)
 {
     taskmq__blob__init (blob);
     blob->hash = (ProtobufCBinaryData){sizeof (hash), hash};
     blob->bytes = BLOB_BYTES;
-    give (out, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given_fill (out, rig, SUBJECT, TMQ_STATUS_COMPLETED);
     out->whole.payload.len = out->whole.result.len = 0;
     out->extra.payload_blob = out->extra.result_blob = blob;
 }
@@ -715,13 +606,13 @@ static void what_is_large_is_uploaded_first (void **state)
     given_t given;
     Taskmq__Blob blob;
     give_large (&given, rig, &blob);
-    assert_int_equal (code_of (rig, &given), TMQ_NO_BLOB);
-    upload (rig, 0, &blob);
+    assert_int_equal (given_code (rig, &given), TMQ_NO_BLOB);
+    given_upload (rig, 0, &blob);
     blob.bytes++;
-    assert_int_equal (code_of (rig, &given), TMQ_NO_BLOB);
+    assert_int_equal (given_code (rig, &given), TMQ_NO_BLOB);
     blob.bytes--;
-    assert_false (item_of (rig, &given)->existing);
-    assert_true (item_of (rig, &given)->existing);
+    assert_false (given_item (rig, &given)->existing);
+    assert_true (given_item (rig, &given)->existing);
     for (int i = 0; i < 2; i++) {
         const Taskmq__Extra *extra = rig_task (rig, 0, SUBJECT)->extra;
         assert_int_equal (extra->payload_blob->bytes, BLOB_BYTES);
@@ -745,10 +636,10 @@ static void a_blob_is_of_who_uploaded_it (void **state)
     rig_link (rig, 0, "default");
     rig_link (rig, 1, "default");
     give_large (&given, rig, &blob);
-    upload (rig, 1, &blob);
-    assert_int_equal (code_of (rig, &given), TMQ_NO_BLOB);
-    upload (rig, 0, &blob);
-    item_of (rig, &given);
+    given_upload (rig, 1, &blob);
+    assert_int_equal (given_code (rig, &given), TMQ_NO_BLOB);
+    given_upload (rig, 0, &blob);
+    given_item (rig, &given);
     rig_free (rig);
 }
 
@@ -758,19 +649,19 @@ static void a_body_is_there_or_a_blob (void **state)
     given_t given;
     Taskmq__Blob blob;
     give_large (&given, rig, &blob);
-    upload (rig, 0, &blob);
+    given_upload (rig, 0, &blob);
     given.whole.payload.len = 5;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
     given.whole.payload.len = 0;
     given.whole.result.len = 4;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
-    give (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
+    given_fill (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
     given.extra.result_blob = &blob;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
     blob.bytes = TMQ_FRAME_BYTES_MAX;
     given.extra.result_blob = NULL;
     given.extra.payload_blob = &blob;
-    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    assert_int_equal (given_code (rig, &given), TMQ_INVALID);
 }
 
 int main (void)

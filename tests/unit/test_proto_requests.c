@@ -670,7 +670,20 @@ static void test_read_of_an_artifact (void **state)
     read.part = 2;
     assert_bad (&request, TMQ_INVALID, "name, hash: only of an artifact");
     read.part = 4;
-    assert_bad (&request, TMQ_INVALID, "part: must be in 1..3");
+    read.attempt = 1;
+    assert_bad (&request, TMQ_INVALID, "name, hash: only of an artifact");
+    read.name = text_of ("");
+    read.hash.len = 0;
+    assert_good (&request);
+    read.attempt = 0;
+    assert_bad (&request, TMQ_INVALID, "attempt: of a late success");
+    read.part = 1;
+    assert_good (&request);
+    read.attempt = 1;
+    assert_bad (&request, TMQ_INVALID, "attempt: of a late success, and only of that");
+    read.attempt = 0;
+    read.part = 5;
+    assert_bad (&request, TMQ_INVALID, "part: must be in 1..4");
 }
 
 static void test_release (void **state)

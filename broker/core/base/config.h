@@ -89,8 +89,9 @@ typedef struct engine_config {
     uint64_t log_rate;       /* bytes a second of a task's log, 1 MiB */
     uint64_t blob_bytes_max; /* of one, 16 MiB, for the welcome: who has the files keeps to it */
     int64_t blob_claim_ms;   /* for so long who uploaded one may name it, 30 min, … */
-    int64_t blob_rest_ms;    /* … and so long it is needed after that, or its last task; 60 min */
-    unsigned planted_bug;    /* test-only: 0 in the broker; see planted.h */
+    int64_t blob_rest_ms;  /* … and so long it is needed after that, or its last task; 60 min; */
+    size_t blobs_rest_max; /* of more than 65,536 that nobody names the oldest are forgotten */
+    unsigned planted_bug;  /* test-only: 0 in the broker; see planted.h */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
@@ -115,7 +116,8 @@ typedef struct engine_config {
         .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
         .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
         .log_bytes_max = 8u << 20, .log_rate = 1u << 20, .blob_bytes_max = 16u << 20,              \
-        .blob_claim_ms = 30 * 60 * 1000, .blob_rest_ms = 60 * 60 * 1000, .round = BUDGET_INIT      \
+        .blob_claim_ms = 30 * 60 * 1000, .blob_rest_ms = 60 * 60 * 1000, .blobs_rest_max = 65536,  \
+        .round = BUDGET_INIT                                                                       \
     }
 
 #endif

@@ -3,7 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Artifacts as they are stored: what is known of each stands in its task's Extra. The bytes of a
- * small one are a row of kind ARTIFACT, those of a large one are a blob. */
+ * small one are a row of kind ARTIFACT, those of a large one are a blob, and so are those of a
+ * small one that an import has uploaded because a commit has no room for it. */
 #ifndef TASKMQ_CORE_ARTIFACT_H
 #define TASKMQ_CORE_ARTIFACT_H
 
@@ -16,7 +17,7 @@ const Taskmq__Artifact *artifact_find (const Taskmq__Extra *fields, const char *
                                        uint32_t *place);
 static inline bool artifact_is_blob (const Taskmq__Artifact *artifact)
 {
-    return artifact->bytes > TMQ_FRAME_BYTES_MAX;
+    return artifact->bytes > TMQ_FRAME_BYTES_MAX || artifact->uploaded;
 }
 /* What a blob's is called; borrows the hash. */
 Taskmq__Blob artifact_blob (const Taskmq__Artifact *artifact);

@@ -250,6 +250,7 @@ void extra_set_artifact (Taskmq__Artifact *artifact, const Taskmq__Artifact *fro
     artifact->hash = (ProtobufCBinaryData){from->hash.len, memory_alloc (from->hash.len)};
     memcpy (artifact->hash.data, from->hash.data, from->hash.len);
     artifact->bytes = from->bytes;
+    artifact->uploaded = from->uploaded;
     artifact->attempt = from->attempt;
     artifact->attached_at = from->attached_at;
 }

@@ -24,6 +24,7 @@ typedef struct read_job {
     buf_t *prefix;                     /* of rows; owned, or NULL */
     buf_t *after;                      /* the same */
     attempt_t *newest;                 /* of attempts: the one without a row; owned, or NULL */
+    bool bodies;                       /* … and who asks may see bodies */
     struct cleanup_look *look;         /* of a look what would go (requests/cleanup.c), … */
     void (*look_free) (struct cleanup_look *look); /* … with what frees it */
     struct turns_asked *turns;        /* of turns: what was asked (requests/turns.c); the same */

@@ -3,16 +3,13 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* artifact, artifacts: what workers attach to their tasks, and whoever reads it. */
-#include "core/requests/artifacts.h"
-
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "artifact_name.h"
 #include "core/requests/answer.h"
-#include "core/requests/deeds.h"
-#include "core/requests/pages.h"
+#include "core/requests/get.h"
 #include "core/requests/report.h"
 #include "core/requests/room.h"
 #include "core/tasks/artifacts.h"
@@ -151,6 +148,7 @@ static void answer_list (call_t *call, const Taskmq__Extra *extra)
         qsort (sorted, count, sizeof (sorted[0]), by_name);
     for (size_t i = 0; i < count; i++) {
         Taskmq__Artifact shown = *sorted[i];
+        shown.uploaded = false;
         if (!call->bodies) /* a hash tells whether a body is one that he knows */
             shown.hash = (ProtobufCBinaryData){0, NULL};
         bytes_append_message (out, PAGE_ARTIFACTS, &shown.base);
@@ -170,72 +168,4 @@ void on_artifacts (call_t *call)
                        : stored != NULL   ? stored->fields
                                           : NULL);
     extra_free (stored);
-}
-
-/* blob_read of an artifact. */
-
-static void read_row (call_t *call, const found_t *found, uint32_t place)
-{
-    const Taskmq__BlobRead *read = call->request->blob_read;
-    row_key_t key;
-    const row_key_t first = ROW_KEY_INIT;
-    artifact_key (&key, call->link->space->name, read->task_id.data, place);
-    read_job_t *job = page_rows (call, ROW_KIND_ARTIFACT, &key, &first, 1);
-    if (job == NULL)
-        return;
-    if (found->task != NULL && found->task->changed > job->need)
-        job->need = found->task->changed;
-    job->piece_offset = read->offset;
-    job->piece_limit = read->limit == 0 ? TMQ_PART_BYTES_MAX : read->limit;
-    if (read->offset == 0)
-        deeds_task (call, DEED_READ, found);
-}
-
-void artifact_read (call_t *call, const found_t *found, const Taskmq__Extra *extra)
-{
-    const Taskmq__BlobRead *read = call->request->blob_read;
-    uint32_t place = 0;
-    const Taskmq__Artifact *artifact =
-        extra == NULL ? NULL : artifact_find (extra, read->name, &place);
-    if (artifact == NULL) {
-        reply_code (call, TMQ_NO_BLOB, "the task has no artifact of this name");
-        return;
-    }
-    if (read->hash.len > 0 &&
-        (artifact->hash.len != read->hash.len ||
-         memcmp (artifact->hash.data, read->hash.data, read->hash.len) != 0)) {
-        reply_code (call, TMQ_CONFLICT, "another body has this name now");
-        return;
-    }
-    if (!artifact_is_blob (artifact)) {
-        read_row (call, found, place);
-        return;
-    }
-    const Taskmq__Blob blob = artifact_blob (artifact);
-    if (blob_read_file (call, &blob) && read->offset == 0)
-        deeds_task (call, DEED_READ, found);
-}
-
-void artifact_answer (requests_t *self, read_job_t *job)
-{
-    const read_t *read = &job->read;
-    bytes_mark_t mark;
-    if (read->rows_count == 0) {
-        reply_to (self, job->link, job->request, TMQ_NO_BLOB, "the artifact could not be read", 0);
-        return;
-    }
-    const buf_t *body = read->rows[0].body;
-    size_t length = buf_length (body);
-    size_t offset = job->piece_offset < length ? (size_t) job->piece_offset : length;
-    size_t count = length - offset < job->piece_limit ? length - offset : job->piece_limit;
-    Taskmq__Part part = TASKMQ__PART__INIT;
-    part.offset = job->piece_offset;
-    part.body = (uint32_t) count;
-    part.total = length;
-    part.more = offset + count < length;
-    bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
-    bytes_append_message (out, TASKMQ__REPLY__BODY_BLOB_PART, &part.base);
-    buf_t *bytes = count == 0 ? NULL : buf_new (buf_bytes (body) + offset, count);
-    reply_close (self, job->link, mark, 0, bytes);
-    buf_drop (bytes);
 }

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/reads/find.h"
 #include "core/requests/answer.h"
+#include "core/requests/get.h"
 #include "core/requests/pages.h"
 #include "core/tasks/quarantine.h"
 #include "core/tasks/space.h"
@@ -30,7 +30,8 @@ enum {
     INFO_KEPT_BYTES = 8,
     INFO_KEPT_TYPE = 9,
     INFO_KEPT_AT = 10,
-    INFO_KEPT_UNTIL = 11
+    INFO_KEPT_UNTIL = 11,
+    INFO_KEPT_HASH = 12
 };
 enum { ERROR_CODE = 1, ERROR_MESSAGE = 2 };
 
@@ -63,15 +64,12 @@ static attempt_t *newest_of_record (const record_t *record)
 void on_attempts (call_t *call)
 {
     const Taskmq__Attempts *request = call->request->attempts;
-    found_t found = find_id (call->requests->reads, call->link, request->task_id.data,
-                             RIGHT_READ | RIGHT_OBSERVE);
-    if (found.task == NULL && found.record == NULL) {
-        reply_gone (call, &found);
-        return;
-    }
-    if (page_refused (call))
+    found_t found;
+    if (!get_find (call, &request->task_id, RIGHT_READ | RIGHT_OBSERVE, &found) ||
+        page_refused (call))
         return;
     read_job_t *job = page_job (call, READ_ATTEMPTS);
+    job->bodies = call->bodies;
     if (found.task != NULL && found.task->changed > job->need)
         job->need = found.task->changed;
     job->newest =
@@ -82,16 +80,19 @@ void on_attempts (call_t *call)
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
 }
 
-static void pack_kept (bytes_t *out, const kept_t *kept)
+/* A hash tells whether a body is one that he knows. */
+static void pack_kept (bytes_t *out, const kept_t *kept, bool bodies)
 {
     bytes_append_uint (out, INFO_KEPT, true);
     bytes_append_uint (out, INFO_KEPT_BYTES, kept->bytes);
     bytes_append_string (out, INFO_KEPT_TYPE, name_text (kept->type));
     bytes_append_uint (out, INFO_KEPT_AT, (uint64_t) kept->at);
     bytes_append_uint (out, INFO_KEPT_UNTIL, (uint64_t) kept->expires_at);
+    if (kept->is_blob && bodies)
+        bytes_append_blob (out, INFO_KEPT_HASH, kept->hash_of_blob, sizeof (kept->hash_of_blob));
 }
 
-static void pack_attempt (bytes_t *out, const attempt_t *attempt, const kept_t *kept)
+static void pack_attempt (bytes_t *out, const attempt_t *attempt, const kept_t *kept, bool bodies)
 {
     bytes_mark_t mark = bytes_open (out, PAGE_ATTEMPTS);
     bytes_append_uint (out, INFO_ATTEMPT, attempt->attempt);
@@ -106,7 +107,7 @@ static void pack_attempt (bytes_t *out, const attempt_t *attempt, const kept_t *
         bytes_close (out, error);
     }
     if (kept != NULL)
-        pack_kept (out, kept);
+        pack_kept (out, kept, bodies);
     bytes_close (out, mark);
 }
 
@@ -128,7 +129,7 @@ void attempts_answer (requests_t *self, read_job_t *job)
     for (size_t i = 0; i < read->attempts_count; i++) {
         const attempt_t *attempt = &read->attempts[i];
         size_t before = out->length;
-        pack_attempt (out, attempt, kept_of (self, job, attempt->attempt));
+        pack_attempt (out, attempt, kept_of (self, job, attempt->attempt), job->bodies);
         if (out->length > ENVELOPE_FILL_BYTES && i > 0) {
             out->length = before;
             more = true;
@@ -138,7 +139,7 @@ void attempts_answer (requests_t *self, read_job_t *job)
     }
     /* Unless it has ended since, and has a row. */
     if (!more && newest != NULL && newest->attempt > last)
-        pack_attempt (out, newest, NULL);
+        pack_attempt (out, newest, NULL, false);
     bytes_append_uint (out, PAGE_NEXT, more ? last : 0);
     bytes_close (out, page);
     reply_close (self, job->link, mark, 0, NULL);

@@ -10,8 +10,8 @@
 #include "core/reads/find.h"
 #include "core/reads/jobs.h"
 #include "core/requests/answer.h"
-#include "core/requests/artifacts.h"
 #include "core/requests/attempts.h"
+#include "core/requests/blobs.h"
 #include "core/requests/browse.h"
 #include "core/requests/cleanup.h"
 #include "core/requests/cursor.h"
@@ -194,10 +194,9 @@ static void answer_history (requests_t *self, read_job_t *job)
 /* Who answers what rows of a kind were read for. */
 typedef void rows_answer_t (requests_t *self, read_job_t *job);
 static rows_answer_t *const ROWS_ANSWERS[ROW_KINDS_MAX] = {
-    [ROW_KIND_VALUE] = values_answer,
-    [ROW_KIND_ITEM] = items_answer,
-    [ROW_KIND_TURN] = turns_answer,
-    [ROW_KIND_ARTIFACT] = artifact_answer,
+    [ROW_KIND_VALUE] = values_answer,        [ROW_KIND_ITEM] = items_answer,
+    [ROW_KIND_TURN] = turns_answer,          [ROW_KIND_ARTIFACT] = blob_row_answer,
+    [ROW_KIND_QUARANTINE] = blob_row_answer,
 };
 
 static void answer_rows (requests_t *self, read_job_t *job)

@@ -16,12 +16,12 @@
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
+#include "core/requests/import_beside.h"
 #include "core/requests/quota.h"
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
 #include "core/tasks/account.h"
 #include "core/tasks/asking.h"
-#include "core/tasks/blobs.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/entries.h"
 #include "core/tasks/extras.h"
@@ -38,8 +38,7 @@ enum {
     /* Tasks that come in pieces, of TMQ_IMPORT_BYTES_MAX each at most, until the last is there. */
     IMPORTS_MAX = 16,
     IMPORTS_OF_ONE_MAX = 4,
-    IMPORT_YIELD_MS = 60 * 1000,       /* one that stood still so long gives its place, if asked */
-    AHEAD_MS_MAX = 24 * 60 * 60 * 1000 /* of its times before the broker's clock */
+    IMPORT_YIELD_MS = 60 * 1000 /* one that stood still so long gives its place, if asked */
 };
 
 /* Numbers of the fields of Submitted and SubmittedItem in taskmq.proto. */
@@ -145,59 +144,41 @@ typedef struct coming {
     uint8_t digest[CODEC_DIGEST_BYTES];
 } coming_t;
 
-/* Why it does not come. */
-typedef struct refusal {
-    tmq_code_t code;
-    uint32_t retry_after_ms;
-    char text[SESSION_REFUSAL_SIZE]; /* the longest */
-} refusal_t;
-
-static bool refuse (refusal_t *out, tmq_code_t code, const char *text)
-{
-    out->code = code;
-    snprintf (out->text, sizeof (out->text), "%s", text);
-    return false;
-}
-
-static bool refuse_limit (refusal_t *out, const char *what, size_t limit)
-{
-    char text[LIMIT_TEXT_SIZE];
-    limit_text (text, what, limit);
-    out->retry_after_ms = LIMIT_RETRY_MS;
-    return refuse (out, TMQ_LIMIT, text);
-}
-
-static bool is_ahead (const requests_t *self, uint64_t time)
-{
-    return (int64_t) time > self->base->clocks.wall_ms + AHEAD_MS_MAX;
-}
-
-static bool times_are_good (const coming_t *self, refusal_t *out)
+static bool times_are_good (const coming_t *self, import_refusal_t *out)
 {
     const requests_t *requests = self->call->requests;
+    const Taskmq__ImportedTask *whole = self->whole;
     const Taskmq__Task *task = self->task;
     tmq_id_t id;
     memcpy (id.bytes, self->spec.task_id.data, sizeof (id));
-    if (is_ahead (requests, (uint64_t) id_time_ms (&id)))
-        return refuse (out, TMQ_INVALID,
-                       "task_id: its time is more than a day ahead of the broker's");
-    if (is_ahead (requests, task->updated_at) || is_ahead (requests, task->started_at) ||
-        is_ahead (requests, task->finished_at))
-        return refuse (out, TMQ_INVALID, "its times are more than a day ahead of the broker's");
-    for (size_t i = 0; i < self->whole->n_questions; i++)
-        if (is_ahead (requests, self->whole->questions[i]->asked_at))
-            return refuse (out, TMQ_INVALID,
-                           "questions: their times are more than a day ahead of the broker's");
+    if (!import_time_is_good (requests, "task_id", (uint64_t) id_time_ms (&id), out) ||
+        !import_time_is_good (requests, "created_at", task->created_at, out) ||
+        !import_time_is_good (requests, "updated_at", task->updated_at, out) ||
+        !import_time_is_good (requests, "started_at", task->started_at, out) ||
+        !import_time_is_good (requests, "finished_at", task->finished_at, out))
+        return false;
+    for (size_t i = 0; i < whole->n_attempts; i++)
+        if (!import_time_is_good (requests, "attempts.started_at", whole->attempts[i]->started_at,
+                                  out) ||
+            !import_time_is_good (requests, "attempts.ended_at", whole->attempts[i]->ended_at, out))
+            return false;
+    for (size_t i = 0; i < whole->n_turns; i++)
+        if (!import_time_is_good (requests, "turns.told_at", whole->turns[i]->info->told_at, out))
+            return false;
+    for (size_t i = 0; i < whole->n_questions; i++)
+        if (!import_time_is_good (requests, "questions.asked_at", whole->questions[i]->asked_at,
+                                  out))
+            return false;
     if (task->status == TMQ_STATUS_INPUT_REQUIRED) /* it does not expire (S22) */
         return true;
     if (task->expires_at != 0 &&
         (int64_t) task->expires_at <= clocks_expiry_ms (&requests->base->clocks))
-        return refuse (out, TMQ_EXPIRED, "its time to live ended before it was imported");
+        return import_refuse (out, TMQ_EXPIRED, "its time to live ended before it was imported");
     return true;
 }
 
 /* A dependency that it was not told of must be known here. */
-static bool dependencies_are_known (coming_t *self, refusal_t *out)
+static bool dependencies_are_known (coming_t *self, import_refusal_t *out)
 {
     Taskmq__Dependency *open[TMQ_AFTER_MAX];
     Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
@@ -211,13 +192,13 @@ static bool dependencies_are_known (coming_t *self, refusal_t *out)
     if (refused.code == TMQ_OK)
         return true;
     out->retry_after_ms = refused.code == TMQ_LIMIT ? LIMIT_RETRY_MS : 0;
-    refuse (out, refused.code, refused.text);
+    import_refuse (out, refused.code, "%s", refused.text);
     free (refused.text);
     return false;
 }
 
 /* The task that it was a part of may be gone: it remembers it all the same. */
-static bool parent_is_good (coming_t *self, refusal_t *out)
+static bool parent_is_good (coming_t *self, import_refusal_t *out)
 {
     after_refusal_t refused = parent_judge (self->call, &self->spec);
     if (refused.code == TMQ_OK)
@@ -226,7 +207,7 @@ static bool parent_is_good (coming_t *self, refusal_t *out)
     if (gone)
         self->extra->depth = 1;
     else
-        refuse (out, refused.code, refused.text);
+        import_refuse (out, refused.code, "%s", refused.text);
     free (refused.text);
     return gone;
 }
@@ -259,43 +240,21 @@ static size_t payload_bytes (const coming_t *self)
 }
 
 /* A body is there or a blob, and a result only of what has one. */
-static bool bodies_are_good (const coming_t *self, refusal_t *out)
+static bool bodies_are_good (const coming_t *self, import_refusal_t *out)
 {
     const uint32_t outcome = self->task->outcome;
     if (payload_blob_of (self) != NULL && self->whole->payload.len > 0)
-        return refuse (out, TMQ_INVALID, "payload_blob: must not stand beside a payload");
+        return import_refuse (out, TMQ_INVALID, "payload_blob: must not stand beside a payload");
     if (result_blob_of (self) == NULL)
         return true;
     if (self->whole->result.len > 0)
-        return refuse (out, TMQ_INVALID, "result_blob: must not stand beside a result");
+        return import_refuse (out, TMQ_INVALID, "result_blob: must not stand beside a result");
     return outcome == TMQ_OUTCOME_RESULT || outcome == TMQ_OUTCOME_TOOL_ERROR ||
-           refuse (out, TMQ_INVALID, "result_blob: does not go with the outcome");
-}
-
-/* Only who has the bytes may name them, as of a submit. */
-static bool blob_is_good (const coming_t *self, const Taskmq__Blob *blob, const char *member,
-                          refusal_t *out)
-{
-    const call_t *call = self->call;
-    char text[LIMIT_TEXT_SIZE];
-    tmq_code_t code = blob == NULL
-                          ? TMQ_OK
-                          : blob_may_be_named (call->requests->tasks, call->link->space->name,
-                                               name_text (call->link->identity), blob);
-    if (code == TMQ_LIMIT)
-        return refuse_limit (out, "blobs", BLOBS_MAX);
-    snprintf (text, sizeof (text), "%s: is to be uploaded first", member);
-    return code == TMQ_OK || refuse (out, code, text);
-}
-
-static bool blobs_are_good (const coming_t *self, refusal_t *out)
-{
-    return blob_is_good (self, payload_blob_of (self), "payload_blob", out) &&
-           blob_is_good (self, result_blob_of (self), "result_blob", out);
+           import_refuse (out, TMQ_INVALID, "result_blob: does not go with the outcome");
 }
 
 /* It waits in its queue: as of a submit. */
-static bool queue_has_room (coming_t *self, refusal_t *out)
+static bool queue_has_room (coming_t *self, import_refusal_t *out)
 {
     requests_t *requests = self->call->requests;
     const space_t *space = self->call->link->space;
@@ -306,24 +265,24 @@ static bool queue_has_room (coming_t *self, refusal_t *out)
     tmq_code_t code = session_refuses (requests, space, self->call->link, self->task->session, why);
     if (code != TMQ_OK) {
         out->retry_after_ms = code == TMQ_LIMIT ? LIMIT_RETRY_MS : 0;
-        return refuse (out, code, why);
+        return import_refuse (out, code, "%s", why);
     }
     if (room_refuses (requests, space, payload, texts_bytes (self), &room)) {
         out->retry_after_ms = LIMIT_RETRY_MS;
-        return refuse (out, TMQ_LIMIT, room.text);
+        return import_refuse (out, TMQ_LIMIT, "%s", room.text);
     }
     const char *what = room_of_queue (requests, space, self->task->queue, payload, &limit);
     if (what != NULL)
-        return refuse_limit (out, what, limit);
+        return import_refuse_limit (out, what, limit);
     if (self->extra != NULL && self->extra->n_needs > 0 &&
         !needs_fit (requests->tasks, queue_find (requests->tasks, space, self->task->queue),
                     self->extra))
-        return refuse_limit (out, "sets of requirements in the queue", TMQ_NEEDS_SETS_MAX);
+        return import_refuse_limit (out, "sets of requirements in the queue", TMQ_NEEDS_SETS_MAX);
     quota_refusal_t over = quota_submit (requests, self->call->link, payload);
     if (!over.refused)
         return true;
     out->retry_after_ms = over.retry_after_ms;
-    return refuse (out, TMQ_LIMIT, over.text);
+    return import_refuse (out, TMQ_LIMIT, "%s", over.text);
 }
 
 static size_t turns_bytes (const Taskmq__ImportedTask *whole)
@@ -335,7 +294,7 @@ static size_t turns_bytes (const Taskmq__ImportedTask *whole)
     return bytes;
 }
 
-static bool questions_fit (const coming_t *self, refusal_t *out)
+static bool questions_fit (const coming_t *self, import_refusal_t *out)
 {
     const tasks_t *tasks = self->call->requests->tasks;
     size_t bytes = 0;
@@ -345,27 +304,28 @@ static bool questions_fit (const coming_t *self, refusal_t *out)
                  strlen (question->default_answer);
     }
     return bytes == 0 || questions_have_room (tasks, bytes) ||
-           refuse_limit (out, "bytes of questions and answers",
-                         tasks->base->config.questions_bytes_max);
+           import_refuse_limit (out, "bytes of questions and answers",
+                                tasks->base->config.questions_bytes_max);
 }
 
 /* It takes no room among live tasks, but counts as one that was submitted. */
-static bool rate_allows (coming_t *self, refusal_t *out)
+static bool rate_allows (coming_t *self, import_refusal_t *out)
 {
     quota_refusal_t over = quota_submit_ended (self->call->requests, self->call->link);
     out->retry_after_ms = over.retry_after_ms;
-    return !over.refused || refuse (out, TMQ_LIMIT, over.text);
+    return !over.refused || import_refuse (out, TMQ_LIMIT, "%s", over.text);
 }
 
-static bool may_come (coming_t *self, refusal_t *out)
+static bool may_come (coming_t *self, import_refusal_t *out)
 {
     uint64_t most = self->call->requests->base->config.space_turn_bytes_max;
-    *out = (refusal_t){.code = TMQ_OK};
+    *out = (import_refusal_t){.code = TMQ_OK};
     if (!times_are_good (self, out))
         return false;
     if (self->call->link->space->entries.turn_bytes + turns_bytes (self->whole) > most)
-        return refuse_limit (out, "bytes of the turns of a namespace", most);
-    if (!parent_is_good (self, out) || !blobs_are_good (self, out))
+        return import_refuse_limit (out, "bytes of the turns of a namespace", most);
+    if (!parent_is_good (self, out) ||
+        !import_beside_judge (self->call, self->whole, self->extra, out))
         return false;
     if (status_is_terminal (self->task->status))
         return rate_allows (self, out);
@@ -434,15 +394,6 @@ static void make_record (const coming_t *self, record_t *out, label_t *labels)
 static buf_t *buf_of (const ProtobufCBinaryData *bytes)
 {
     return bytes->len == 0 ? NULL : buf_new (bytes->data, bytes->len);
-}
-
-/* The task names them from now on. */
-static void bring_blobs (const coming_t *self, tasks_t *tasks)
-{
-    if (payload_blob_of (self) != NULL)
-        blob_take (tasks, payload_blob_of (self));
-    if (result_blob_of (self) != NULL)
-        blob_take (tasks, result_blob_of (self));
 }
 
 static void bring_attempts (const coming_t *self, tasks_t *tasks, const task_t *task)
@@ -522,8 +473,8 @@ static task_t *bring (const coming_t *self)
     buf_drop (record.extra);
     buf_drop (record.payload);
     buf_drop (record.result);
-    bring_blobs (self, tasks);
     bring_attempts (self, tasks, task);
+    import_beside_bring (call, self->whole, self->extra, task);
     bring_turns (self, tasks, task);
     bring_questions (self, tasks, task);
     cause_t cause = {.actor = name_text (call->link->identity)};
@@ -592,7 +543,7 @@ static bool answer_whole (call_t *call, const Taskmq__ImportedTask *whole)
 {
     const Taskmq__Import *import = call->request->import;
     coming_t self = {.call = call, .whole = whole, .task = whole->task, .extra = import->extra};
-    refusal_t refused;
+    import_refusal_t refused;
     if (!access_queue (&call->link->access, whole->task->queue, RIGHT_SUBMIT)) {
         reply_code_at_once (call, TMQ_DENIED, "no right to submit to this queue", 0);
         return true;

@@ -71,12 +71,14 @@ static void blob_free (tasks_t *self, blob_t *blob)
 /* Nobody needs it any more, or somebody does again. */
 static void rest (tasks_t *self, blob_t *blob)
 {
+    self->blobs.resting_count -= node_is_linked (&blob->resting);
     list_remove (&blob->resting);
     if (blob->tasks > 0 || blob->claims > 0)
         return;
     blob->rests_ms = self->base->clocks.mono_ms;
     blob->rests_batch = journal_batch (self);
     list_push_back (&self->blobs.resting, &blob->resting);
+    self->blobs.resting_count++;
 }
 
 /* One that is in no list. */
@@ -108,10 +110,13 @@ static void settle (tasks_t *self)
         blob_t *blob = LIST_ITEM (node, blob_t, resting);
         bool stands = blob->rests_batch <= self->durable ||
                       self->base->config.planted_bug == ENGINE_BUG_BLOB_GONE_EARLY;
-        if (now_ms - blob->rests_ms < self->base->config.blob_rest_ms || !stands) {
+        bool rests = now_ms - blob->rests_ms < self->base->config.blob_rest_ms &&
+                     self->blobs.resting_count <= self->base->config.blobs_rest_max;
+        if (rests || !stands) {
             list_push_front (resting, node);
             break;
         }
+        self->blobs.resting_count--;
         blob_free (self, blob);
     }
 }
@@ -279,5 +284,5 @@ void blobs_clear (tasks_t *self)
         free (blob);
     }
     map_free (&self->blobs.by_hash);
-    self->blobs.named = 0;
+    self->blobs.named = self->blobs.resting_count = 0;
 }

@@ -15,9 +15,9 @@
 #define BLOB_TYPE "application/octet-stream" /* of one whose worker says nothing else */
 
 enum {
-    BLOBS_MAX = 100000,         /* that tasks name */
-    BLOB_CLAIMS_MAX = 4096,     /* the oldest gives way, … */
-    BLOB_CLAIMS_OF_ONE_MAX = 64 /* … or the oldest of who has so many */
+    BLOBS_MAX = 100000,          /* that tasks name */
+    BLOB_CLAIMS_MAX = 4096,      /* the oldest gives way, … */
+    BLOB_CLAIMS_OF_ONE_MAX = 256 /* … or the oldest of who has so many: a task has 105 at most */
 };
 
 /* Who uploaded it may name it in this namespace. Again: for as long from now on. */

@@ -189,22 +189,24 @@ static void put_rows (tasks_t *self, const kept_t *kept, const late_t *late)
     bytes_free (&body);
 }
 
-void kept_add (tasks_t *self, task_t *task, const late_t *late)
+static uint32_t bytes_of (const late_t *late)
+{
+    return late->blob != NULL ? (uint32_t) late->blob->bytes : late->length;
+}
+
+static void keep (tasks_t *self, task_t *task, const late_t *late, int64_t at, int64_t until)
 {
     const attempt_note_t *attempt = late->attempt;
-    space_t *space = task->queue->space;
-    uint32_t bytes = late->blob != NULL ? (uint32_t) late->blob->bytes : late->length;
-    make_room (self, space, task->id.bytes, bytes);
     kept_t *kept = memory_alloc (sizeof (*kept));
-    *kept = (kept_t){.space = space,
+    *kept = (kept_t){.space = task->queue->space,
                      .id = task->id,
                      .attempt = attempt->attempt,
-                     .bytes = bytes,
+                     .bytes = bytes_of (late),
                      .started_at = attempt->started_at,
-                     .at = clocks_wall_ms (&self->base->clocks, task->updated_at),
+                     .at = at,
+                     .expires_at = until,
                      .worker = names_keep (&self->base->names, attempt->worker),
                      .type = names_keep (&self->base->names, late->type)};
-    kept->expires_at = kept->at + self->base->config.kept_ms;
     if (late->blob != NULL) {
         kept->is_blob = true;
         memcpy (kept->hash_of_blob, late->blob->hash.data, sizeof (kept->hash_of_blob));
@@ -212,7 +214,27 @@ void kept_add (tasks_t *self, task_t *task, const late_t *late)
     }
     remember (self, kept);
     put_rows (self, kept, late);
+}
+
+void kept_add (tasks_t *self, task_t *task, const late_t *late)
+{
+    int64_t at = clocks_wall_ms (&self->base->clocks, task->updated_at);
+    make_room (self, task->queue->space, task->id.bytes, bytes_of (late));
+    keep (self, task, late, at, at + self->base->config.kept_ms);
     self->base->counts.kept++;
+}
+
+bool kept_has_room (const tasks_t *self, const space_t *space, size_t count, uint64_t bytes)
+{
+    const engine_config_t *config = &self->base->config;
+    return space->kept_count + count <= config->space_kept_max &&
+           space->kept_bytes + bytes <= config->space_kept_bytes_max;
+}
+
+void kept_bring (tasks_t *self, task_t *task, const late_t *late, int64_t at, int64_t until)
+{
+    int64_t most = at + self->base->config.kept_ms;
+    keep (self, task, late, at, until < most ? until : most);
 }
 
 static void take_fields (tasks_t *self, kept_t *kept, const row_t *row)

@@ -48,6 +48,10 @@ typedef struct late {
 bool kept_takes (const tasks_t *self, const space_t *space, const uint8_t *id, uint32_t attempt);
 /* Keeps it. The caller tells of it by INPUT_LATE. */
 void kept_add (tasks_t *self, task_t *task, const late_t *late);
+/* There is room for so many more, of so many bytes together, without one that goes for them. */
+bool kept_has_room (const tasks_t *self, const space_t *space, size_t count, uint64_t bytes);
+/* Keeps one that was kept elsewhere since `at`: until then, but no longer than one of here. */
+void kept_bring (tasks_t *self, task_t *task, const late_t *late, int64_t at, int64_t until);
 /* Its task is completed, or removed. */
 void kept_drop (tasks_t *self, const space_t *space, const tmq_id_t *id);
 

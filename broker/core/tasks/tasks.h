@@ -226,6 +226,7 @@ typedef struct blobs {
     map_t by_hash;
     node_t claims;
     node_t resting;
+    size_t resting_count;
     size_t claims_count;
     size_t named; /* by tasks */
 } blobs_t;

@@ -191,9 +191,9 @@ static int put (tmq_blob_t *out, tmq_client_t *client, const source_t *source, u
                 tmq_error_t *error)
 {
     memset (out, 0, sizeof *out);
-    if (source->length <= TMQ_FRAME_BYTES_MAX)
-        return core_error (error, TMQ_INVALID, "what fits a frame of %d bytes is no blob",
-                           TMQ_FRAME_BYTES_MAX);
+    if (source->length < TMQ_BLOB_BYTES_MIN)
+        return core_error (error, TMQ_INVALID, "%" PRIu64 " bytes are no blob, at least %d",
+                           source->length, TMQ_BLOB_BYTES_MIN);
     if (source->length > TMQ_BLOB_BYTES_MAX)
         return core_error (error, TMQ_TOO_LARGE, "%" PRIu64 " bytes, at most %" PRIu64,
                            source->length, TMQ_BLOB_BYTES_MAX);

@@ -26,6 +26,7 @@ typedef struct body {
     uint32_t part;
     const tmq_id_t *id;
     const tmq_artifact_info_t *artifact; /* of an artifact, or NULL */
+    uint32_t attempt;                    /* of a late success */
     tmq_blob_t blob;                     /* what it has to be, when all of it is read */
 } body_t;
 
@@ -41,6 +42,7 @@ static int read_request (core_request_t **out, const body_t *body, uint64_t offs
         return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_PART_BYTES_MAX);
     message.task_id = (ProtobufCBinaryData){ID_BYTES, (uint8_t *) (uintptr_t) body->id->bytes};
     message.part = body->part;
+    message.attempt = body->attempt;
     message.offset = offset;
     message.limit = limit;
     const tmq_artifact_info_t *artifact = body->artifact;
@@ -399,4 +401,23 @@ int tmq_artifact_fetch (tmq_client_t *client, const tmq_id_t *id,
     body_t body;
     int code = artifact_whole (&body, id, artifact, error);
     return code == TMQ_OK ? fetch_body (client, &body, fd, fetched, timeout_ms, error) : code;
+}
+
+/* Late successes. */
+
+int tmq_kept_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id, uint32_t attempt,
+                   uint64_t offset, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    const body_t body = {.part = BLOB_PART_LATE, .id = id, .attempt = attempt};
+    return read_part (out, client, &body, offset, limit, timeout_ms, error);
+}
+
+int tmq_kept_fetch (tmq_client_t *client, const tmq_id_t *id, const tmq_attempt_info_t *attempt,
+                    int fd, uint64_t *fetched, uint32_t timeout_ms, tmq_error_t *error)
+{
+    if (attempt == NULL || attempt->kept_blob.bytes == 0)
+        return core_error (error, TMQ_INVALID, "the attempt has no kept_blob");
+    const body_t body = {
+        .part = BLOB_PART_LATE, .id = id, .attempt = attempt->attempt, .blob = attempt->kept_blob};
+    return fetch_body (client, &body, fd, fetched, timeout_ms, error);
 }

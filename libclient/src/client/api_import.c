@@ -125,14 +125,65 @@ static void import_alone (importing_t *self, const tmq_import_t *task, const byt
         self->out[i].code = code;
 }
 
+/* What the task has room for beside all that must be in it. 0: too little, which is told later. */
+static size_t room_for_artifacts (const tmq_import_t *task)
+{
+    enum { ARTIFACT_FIELDS_BYTES = 512 };
+    tmq_import_t bare = *task;
+    bytes_t packed = BYTES_INIT;
+    bare.artifacts_count = 0;
+    core_import_pack (&packed, &bare);
+    size_t taken = packed.length + task->artifacts_count * ARTIFACT_FIELDS_BYTES;
+    for (size_t i = 0; i < task->artifacts_count; i++)
+        if (task->artifacts[i].length < TMQ_BLOB_BYTES_MIN)
+            taken += task->artifacts[i].length;
+    bytes_free (&packed);
+    return taken < TMQ_IMPORT_BYTES_MAX ? TMQ_IMPORT_BYTES_MAX - taken : 0;
+}
+
+/* Uploads those of its artifacts that do not fit into it. *own, to be freed, has them then; it may
+ * be NULL. uploaded: how many. */
+static int put_artifacts (importing_t *self, tmq_import_t *task, tmq_imported_artifact_t **own,
+                          size_t *uploaded, tmq_error_t *error)
+{
+    int code = TMQ_OK;
+    if (task->artifacts_count == 0)
+        return TMQ_OK;
+    size_t room = room_for_artifacts (task);
+    *own = calloc (task->artifacts_count, sizeof **own);
+    if (*own == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    memcpy (*own, task->artifacts, task->artifacts_count * sizeof **own);
+    for (size_t i = 0; code == TMQ_OK && i < task->artifacts_count; i++) {
+        tmq_imported_artifact_t *artifact = &(*own)[i];
+        const size_t length = artifact->blob.bytes > 0 ? 0 : artifact->length;
+        if (length < TMQ_BLOB_BYTES_MIN)
+            continue;
+        if (length <= TMQ_FRAME_BYTES_MAX && length <= room) {
+            room -= length;
+            continue;
+        }
+        code = tmq_blob_put (&artifact->blob, self->client, artifact->bytes, length,
+                             time_left (self), error);
+        ++*uploaded;
+    }
+    task->artifacts = *own;
+    return code;
+}
+
 static void import_one (importing_t *self, const tmq_import_t *given, size_t i)
 {
     tmq_import_t task;
     tmq_error_t error = {0};
     bytes_t packed = BYTES_INIT;
+    tmq_imported_artifact_t *own = NULL;
+    size_t uploaded = 0;
     int code = core_import_take (&task, given, &error);
     if (code == TMQ_OK) {
         self->out[i].id = task.id;
+        code = put_artifacts (self, &task, &own, &uploaded, &error);
+    }
+    if (code == TMQ_OK) {
         core_import_pack (&packed, &task);
         if (packed.failed)
             code = core_error (&error, TMQ_NO_MEMORY, NULL);
@@ -147,12 +198,15 @@ static void import_one (importing_t *self, const tmq_import_t *given, size_t i)
     } else if (code == TMQ_OK && !add (self, &task, &packed, 0, i)) {
         code = core_error (&error, TMQ_NO_MEMORY, NULL);
     }
+    if (uploaded > 0) /* before others take the places of its uploads */
+        flush (self);
     if (code != TMQ_OK) {
         self->out[i].code = code;
         snprintf (self->out[i].text, sizeof self->out[i].text, "%.255s", error.text);
         note (self, code, &error);
     }
     bytes_free (&packed);
+    free (own);
 }
 
 int tmq_import (tmq_receipt_t *out, tmq_client_t *client, const tmq_import_t *tasks, size_t count,

@@ -4,6 +4,7 @@
 
 #include "codec/imports.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,11 @@ enum {
     IMPORTED_RESULT = 5,
     IMPORTED_ATTEMPTS = 6,
     IMPORTED_TURNS = 7,
-    IMPORTED_QUESTIONS = 8
+    IMPORTED_QUESTIONS = 8,
+    IMPORTED_ARTIFACTS = 9,
+    IMPORTED_LATE = 10
 };
+enum { ARTIFACT_INFO = 1, ARTIFACT_BODY = 2 };
 enum { TURN_INFO = 1, TURN_CONTENT = 2, TURN_TOOL_CALLS = 3, TURN_TOOL_LOG = 4, TURN_FILES = 5 };
 
 /* … and of Extra. */
@@ -68,6 +72,12 @@ int core_import_take (tmq_import_t *out, const tmq_import_t *given, tmq_error_t 
     if (out->labels_count > TMQ_LABELS_MAX || out->needs_count > TMQ_NEEDS_MAX ||
         out->after_count > TMQ_AFTER_MAX)
         return core_error (error, TMQ_TOO_LARGE, "labels, needs, after: too many of them");
+    if (out->artifacts_count > TMQ_ARTIFACTS_MAX || out->late_count > TMQ_KEPT_TASK_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "artifacts, late: too many of them");
+    for (size_t i = 0; i < out->late_count; i++)
+        if (out->late[i].result_bytes > TMQ_FRAME_BYTES_MAX)
+            return core_error (error, TMQ_TOO_LARGE, "late: a result has at most %d bytes",
+                               TMQ_FRAME_BYTES_MAX);
     if (out->payload_bytes > TMQ_FRAME_BYTES_MAX || out->result_bytes > TMQ_FRAME_BYTES_MAX)
         return core_error (error, TMQ_TOO_LARGE, "payload, result: at most %d bytes",
                            TMQ_FRAME_BYTES_MAX);
@@ -206,6 +216,47 @@ static void append_question (bytes_t *out, const tmq_question_t *in)
     bytes_append_message (out, IMPORTED_QUESTIONS, &question.base);
 }
 
+/* Of an uploaded one the hash is known; the broker compares that of bytes. */
+static void append_artifact (bytes_t *out, const tmq_imported_artifact_t *in)
+{
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    Taskmq__Artifact info = TASKMQ__ARTIFACT__INIT;
+    const bool uploaded = in->blob.bytes > 0;
+    if (uploaded)
+        memcpy (hash, in->blob.hash, sizeof hash);
+    else
+        crypto_generichash (hash, sizeof hash, in->bytes, in->length, NULL, 0);
+    info.name = text_of (in->name);
+    info.type = text_of (in->type);
+    info.bytes = uploaded ? in->blob.bytes : in->length;
+    info.hash = (ProtobufCBinaryData){sizeof hash, hash};
+    info.attempt = in->attempt;
+    info.attached_at = in->attached_at;
+    bytes_mark_t mark = bytes_open (out, IMPORTED_ARTIFACTS);
+    bytes_append_message (out, ARTIFACT_INFO, &info.base);
+    if (!uploaded)
+        bytes_append_blob (out, ARTIFACT_BODY, in->bytes, in->length);
+    bytes_close (out, mark);
+}
+
+static void append_late (bytes_t *out, const tmq_imported_late_t *in)
+{
+    Taskmq__ImportedLate late = TASKMQ__IMPORTED_LATE__INIT;
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    late.attempt = in->attempt;
+    late.type = text_of (in->type);
+    late.at = in->at;
+    late.until = in->until;
+    blob.bytes = in->result_blob.bytes;
+    blob.hash = (ProtobufCBinaryData){sizeof in->result_blob.hash,
+                                      (uint8_t *) (uintptr_t) in->result_blob.hash};
+    if (blob.bytes > 0)
+        late.result_blob = &blob;
+    else
+        late.result = (ProtobufCBinaryData){in->result_bytes, (uint8_t *) (uintptr_t) in->result};
+    bytes_append_message (out, IMPORTED_LATE, &late.base);
+}
+
 void core_import_pack (bytes_t *out, const tmq_import_t *task)
 {
     uint32_t number = 0;
@@ -223,6 +274,10 @@ void core_import_pack (bytes_t *out, const tmq_import_t *task)
     }
     for (size_t i = 0; i < task->questions_count; i++)
         append_question (out, &task->questions[i]);
+    for (size_t i = 0; i < task->artifacts_count; i++)
+        append_artifact (out, &task->artifacts[i]);
+    for (size_t i = 0; i < task->late_count; i++)
+        append_late (out, &task->late[i]);
 }
 
 /* Requests. */

@@ -478,6 +478,11 @@ static void attempt_fill (tmq_attempt_info_t *out, tail_t *tail, const Taskmq__A
     out->kept_type = tail_text (tail, in->kept_type);
     out->kept_at = (int64_t) in->kept_at;
     out->kept_until = (int64_t) in->kept_until;
+    out->kept_blob = (tmq_blob_t){.bytes = 0};
+    if (in->kept_hash.len == sizeof out->kept_blob.hash) {
+        out->kept_blob.bytes = in->kept_bytes;
+        memcpy (out->kept_blob.hash, in->kept_hash.data, sizeof out->kept_blob.hash);
+    }
 }
 
 tmq_attempt_list_t *core_attempts_record (const Taskmq__AttemptPage *in)
