@@ -178,7 +178,7 @@ done >many.jsonl
 run 0 taskctl submit --batch many.jsonl
 spawn export taskctl export --queue many --file ended
 eventually sh -c '[ -e ended ] || ls .ended.new-*'
-signal export TERM
+kill -TERM "$(cat export.pid)" 2>/dev/null # it may be at its end
 wait "$(cat export.pid)"
 [ -z "$(find . -name '.ended.new-*')" ] || fail 'a part of a file is left'
 
