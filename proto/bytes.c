@@ -5,6 +5,8 @@
 #include "bytes.h"
 
 #include <endian.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +55,23 @@ uint8_t *bytes_grow (bytes_t *self, size_t size)
 void bytes_append_text (bytes_t *self, const char *text)
 {
     bytes_append (self, text, strlen (text));
+}
+
+void bytes_append_format (bytes_t *self, const char *format, ...)
+{
+    va_list list;
+    va_list again;
+    va_start (list, format);
+    va_copy (again, list);
+    const int length = vsnprintf (NULL, 0, format, list);
+    uint8_t *room = length < 0 ? NULL : bytes_reserve (self, (size_t) length + 1);
+    if (room != NULL) {
+        vsnprintf ((char *) room, (size_t) length + 1, format, again);
+        self->length += (size_t) length;
+    }
+    self->failed = self->failed || length < 0;
+    va_end (again);
+    va_end (list);
 }
 
 const char *bytes_text (bytes_t *self)

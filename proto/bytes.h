@@ -58,6 +58,9 @@ static inline void bytes_append (bytes_t *self, const void *data, size_t size)
     self->length += size;
 }
 void bytes_append_text (bytes_t *self, const char *text);
+/* As printf, whatever the length. */
+__attribute__ ((format (printf, 2, 3))) void bytes_append_format (bytes_t *self, const char *format,
+                                                                  ...);
 /* Puts a NUL behind the contents without counting it. The text, or NULL on failure. */
 const char *bytes_text (bytes_t *self);
 

@@ -5,8 +5,6 @@
 #include "mcp/numbers.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,18 +17,6 @@ static const char *const eras[NUMBERS_ERAS] = {[ERA_2025] = "2025", [ERA_2026] =
 static const char *const rpc_outcomes[RPC_OUTCOMES] = {"left", "answered", "error"};
 static const char *const tool_outcomes[TOOL_OUTCOMES] = {"left",    "completed", "failed",
                                                          "refused", "asked",     "accepted"};
-
-static void put (bytes_t *out, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-
-static void put (bytes_t *out, const char *format, ...)
-{
-    char text[320];
-    va_list list;
-    va_start (list, format);
-    vsnprintf (text, sizeof text, format, list);
-    va_end (list);
-    bytes_append_text (out, text);
-}
 
 /* NULL: the tools have none of that name. */
 static tool_numbers_t *numbers_of (const mcp_numbers_t *self, const tools_t *tools,
@@ -80,16 +66,18 @@ void mcp_numbers_call (mcp_numbers_t *self, const tools_t *tools, const char *to
 
 static void put_requests (const mcp_numbers_t *self, bytes_t *out)
 {
-    put (out, "# HELP taskmq_gateway_mcp_requests_total requests of MCP, by how they ended\n"
-              "# TYPE taskmq_gateway_mcp_requests_total counter\n");
+    bytes_append_format (
+        out, "# HELP taskmq_gateway_mcp_requests_total requests of MCP, by how they ended\n"
+             "# TYPE taskmq_gateway_mcp_requests_total counter\n");
     for (size_t era = 0; era < NUMBERS_ERAS; era++)
         for (size_t row = 0; row < NUMBERS_METHODS; row++)
             for (size_t i = 0; i < RPC_OUTCOMES; i++)
                 if (self->requests[era][row][i] > 0)
-                    put (out,
-                         "taskmq_gateway_mcp_requests_total{generation=\"%s\",method=\"%s\","
-                         "outcome=\"%s\"} %" PRIu64 "\n",
-                         eras[era], methods[row], rpc_outcomes[i], self->requests[era][row][i]);
+                    bytes_append_format (
+                        out,
+                        "taskmq_gateway_mcp_requests_total{generation=\"%s\",method=\"%s\","
+                        "outcome=\"%s\"} %" PRIu64 "\n",
+                        eras[era], methods[row], rpc_outcomes[i], self->requests[era][row][i]);
 }
 
 /* Names of tools are [A-Za-z0-9_.-], so they need no escapes. */
@@ -98,10 +86,11 @@ static void put_calls (bytes_t *out, const char *tool, const char *mode,
 {
     for (size_t i = 0; i < TOOL_OUTCOMES; i++)
         if (counts[i] > 0)
-            put (out,
-                 "taskmq_gateway_tool_calls_total{tool=\"%s\",mode=\"%s\",outcome=\"%s\"} %" PRIu64
-                 "\n",
-                 tool, mode, tool_outcomes[i], counts[i]);
+            bytes_append_format (
+                out,
+                "taskmq_gateway_tool_calls_total{tool=\"%s\",mode=\"%s\",outcome=\"%s\"} %" PRIu64
+                "\n",
+                tool, mode, tool_outcomes[i], counts[i]);
 }
 
 static uint64_t calls_of (const tool_numbers_t *numbers)
@@ -117,21 +106,23 @@ void mcp_numbers_write (const mcp_numbers_t *self, const tools_t *tools, bytes_t
     static const char times[] = "taskmq_gateway_tool_call_duration_seconds";
     const size_t count = self->tools != NULL ? tools->count : 0;
     put_requests (self, out);
-    put (out, "# HELP taskmq_gateway_tool_calls_total calls of a tool, by how they ended\n"
-              "# TYPE taskmq_gateway_tool_calls_total counter\n");
+    bytes_append_format (
+        out, "# HELP taskmq_gateway_tool_calls_total calls of a tool, by how they ended\n"
+             "# TYPE taskmq_gateway_tool_calls_total counter\n");
     for (size_t i = 0; i < count; i++) {
         put_calls (out, tools->list[i].name, "call", self->tools[i].plain);
         put_calls (out, tools->list[i].name, "task", self->tools[i].tasks);
     }
-    put (out, "# HELP %s from the head of a call to its answer\n# TYPE %s summary\n", times, times);
+    bytes_append_format (
+        out, "# HELP %s from the head of a call to its answer\n# TYPE %s summary\n", times, times);
     for (size_t i = 0; i < count; i++) {
         const uint64_t calls = calls_of (&self->tools[i]);
         const uint64_t us = self->tools[i].us;
         if (calls > 0)
-            put (out,
-                 "%s_sum{tool=\"%s\"} %" PRIu64 ".%06" PRIu64 "\n%s_count{tool=\"%s\"} %" PRIu64
-                 "\n",
-                 times, tools->list[i].name, us / 1000000, us % 1000000, times, tools->list[i].name,
-                 calls);
+            bytes_append_format (out,
+                                 "%s_sum{tool=\"%s\"} %" PRIu64 ".%06" PRIu64
+                                 "\n%s_count{tool=\"%s\"} %" PRIu64 "\n",
+                                 times, tools->list[i].name, us / 1000000, us % 1000000, times,
+                                 tools->list[i].name, calls);
     }
 }

@@ -5,7 +5,6 @@
 #include "rest/metrics.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,28 +31,16 @@ uint64_t metrics_bucket_us (size_t bucket)
     return buckets[bucket].us;
 }
 
-static void put (bytes_t *out, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-
-static void put (bytes_t *out, const char *format, ...)
-{
-    char text[320];
-    va_list list;
-    va_start (list, format);
-    vsnprintf (text, sizeof text, format, list);
-    va_end (list);
-    bytes_append_text (out, text);
-}
-
 static void put_head (bytes_t *out, const char *name, const char *type, const char *help)
 {
-    put (out, "# HELP taskmq_%s %s\n# TYPE taskmq_%s %s\n", name, help, name, type);
+    bytes_append_format (out, "# HELP taskmq_%s %s\n# TYPE taskmq_%s %s\n", name, help, name, type);
 }
 
 static void put_number (bytes_t *out, const char *name, const char *type, const char *help,
                         uint64_t value)
 {
     put_head (out, name, type, help);
-    put (out, "taskmq_%s %" PRIu64 "\n", name, value);
+    bytes_append_format (out, "taskmq_%s %" PRIu64 "\n", name, value);
 }
 
 static void put_answers (bytes_t *out, const service_numbers_t *numbers)
@@ -63,12 +50,13 @@ static void put_answers (bytes_t *out, const service_numbers_t *numbers)
         const route_t *route = routes_at (row);
         for (size_t status = 0; status < SERVICE_STATUSES; status++)
             if (numbers->answers[row][status] > 0)
-                put (out,
-                     "taskmq_gateway_http_requests_total{route=\"%s\",method=\"%s\","
-                     "status=\"%zu\"} %" PRIu64 "\n",
-                     route != NULL ? route->path : "",
-                     route != NULL ? http_method_text (route->method) : "", status,
-                     numbers->answers[row][status]);
+                bytes_append_format (
+                    out,
+                    "taskmq_gateway_http_requests_total{route=\"%s\",method=\"%s\","
+                    "status=\"%zu\"} %" PRIu64 "\n",
+                    route != NULL ? route->path : "",
+                    route != NULL ? http_method_text (route->method) : "", status,
+                    numbers->answers[row][status]);
     }
 }
 
@@ -79,15 +67,19 @@ static void put_times (bytes_t *out, const service_numbers_t *numbers)
               "from the head of a request to its answer");
     for (size_t i = 0; i < SERVICE_TIMES; i++) {
         count += numbers->times[i];
-        put (out, "taskmq_gateway_http_request_duration_seconds_bucket{le=\"%s\"} %" PRIu64 "\n",
-             buckets[i].text, count);
+        bytes_append_format (
+            out, "taskmq_gateway_http_request_duration_seconds_bucket{le=\"%s\"} %" PRIu64 "\n",
+            buckets[i].text, count);
     }
     count += numbers->times[SERVICE_TIMES];
-    put (out, "taskmq_gateway_http_request_duration_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n",
-         count);
-    put (out, "taskmq_gateway_http_request_duration_seconds_sum %" PRIu64 ".%06" PRIu64 "\n",
-         numbers->times_us / 1000000, numbers->times_us % 1000000);
-    put (out, "taskmq_gateway_http_request_duration_seconds_count %" PRIu64 "\n", count);
+    bytes_append_format (
+        out, "taskmq_gateway_http_request_duration_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n",
+        count);
+    bytes_append_format (
+        out, "taskmq_gateway_http_request_duration_seconds_sum %" PRIu64 ".%06" PRIu64 "\n",
+        numbers->times_us / 1000000, numbers->times_us % 1000000);
+    bytes_append_format (out, "taskmq_gateway_http_request_duration_seconds_count %" PRIu64 "\n",
+                         count);
 }
 
 /* One line for each namespace. */
@@ -98,8 +90,8 @@ static void put_links (bytes_t *out, const service_t *service, const char *name,
     put_head (out, name, type, help);
     for (size_t i = 0; i < service->links_count; i++) {
         link_count (service->links[i], &numbers);
-        put (out, "taskmq_%s{namespace=\"%s\"} %" PRIu64 "\n", name, link_ns (service->links[i]),
-             value (&numbers));
+        bytes_append_format (out, "taskmq_%s{namespace=\"%s\"} %" PRIu64 "\n", name,
+                             link_ns (service->links[i]), value (&numbers));
     }
 }
 
@@ -129,8 +121,8 @@ static void put_refused (bytes_t *out, const service_numbers_t *numbers)
               "requests that were refused before they were served");
     for (size_t kind = 0; kind < PROBLEM_KINDS; kind++)
         if (numbers->refused[kind] > 0)
-            put (out, "taskmq_gateway_refused_total{reason=\"%s\"} %" PRIu64 "\n",
-                 problem_name ((problem_kind_t) kind), numbers->refused[kind]);
+            bytes_append_format (out, "taskmq_gateway_refused_total{reason=\"%s\"} %" PRIu64 "\n",
+                                 problem_name ((problem_kind_t) kind), numbers->refused[kind]);
 }
 
 static void put_streams (bytes_t *out, const streams_t *streams)
@@ -143,8 +135,8 @@ static void put_streams (bytes_t *out, const streams_t *streams)
                 "gaps that the broker told: events that were not kept any more", streams->gaps);
     put_head (out, "gateway_hub_lag_seconds", "gauge",
               "how old the last event of a shared source was when it came");
-    put (out, "taskmq_gateway_hub_lag_seconds %" PRIu64 ".%03" PRIu64 "\n", streams->lag_ms / 1000,
-         streams->lag_ms % 1000);
+    bytes_append_format (out, "taskmq_gateway_hub_lag_seconds %" PRIu64 ".%03" PRIu64 "\n",
+                         streams->lag_ms / 1000, streams->lag_ms % 1000);
 }
 
 void metrics_write_own (bytes_t *out, const service_t *service)
@@ -152,7 +144,7 @@ void metrics_write_own (bytes_t *out, const service_t *service)
     const service_numbers_t *numbers = &service->numbers;
     const connections_numbers_t *connections = service->connections;
     put_head (out, "gateway_info", "gauge", "1, with the version");
-    put (out, "taskmq_gateway_info{version=\"%s\"} 1\n", TASKMQ_VERSION);
+    bytes_append_format (out, "taskmq_gateway_info{version=\"%s\"} 1\n", TASKMQ_VERSION);
     put_links (out, service, "broker_up", "gauge", "1 while the broker is there", is_up);
     put_links (out, service, "gateway_client_reconnects_total", "counter",
                "connections to the broker after the first", reconnects_of);
@@ -237,16 +229,16 @@ static void put_process (bytes_t *out)
     if (file != NULL)
         fclose (file);
     getrusage (RUSAGE_SELF, &usage);
-    put (out, "# HELP process_cpu_seconds_total time that the gateway computed\n"
-              "# TYPE process_cpu_seconds_total counter\n");
-    put (out, "process_cpu_seconds_total %lld.%06lld\n",
-         (long long) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-             (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000000,
-         (long long) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) % 1000000);
-    put (out, "# HELP process_resident_memory_bytes memory of the gateway\n"
-              "# TYPE process_resident_memory_bytes gauge\n");
-    put (out, "process_resident_memory_bytes %llu\n",
-         pages * (unsigned long long) sysconf (_SC_PAGESIZE));
+    bytes_append_format (out, "# HELP process_cpu_seconds_total time that the gateway computed\n"
+                              "# TYPE process_cpu_seconds_total counter\n");
+    bytes_append_format (out, "process_cpu_seconds_total %lld.%06lld\n",
+                         (long long) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                             (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000000,
+                         (long long) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) % 1000000);
+    bytes_append_format (out, "# HELP process_resident_memory_bytes memory of the gateway\n"
+                              "# TYPE process_resident_memory_bytes gauge\n");
+    bytes_append_format (out, "process_resident_memory_bytes %llu\n",
+                         pages * (unsigned long long) sysconf (_SC_PAGESIZE));
 }
 
 static void answer_scrape (exchange_t *exchange)

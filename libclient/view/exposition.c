@@ -5,8 +5,6 @@
 #include "exposition.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "explain.h"
@@ -25,29 +23,17 @@ static void put_escaped (bytes_t *out, const char *text, bool label)
     }
 }
 
-static void put (bytes_t *out, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-
-static void put (bytes_t *out, const char *format, ...)
-{
-    char text[256];
-    va_list list;
-    va_start (list, format);
-    vsnprintf (text, sizeof text, format, list);
-    va_end (list);
-    bytes_append_text (out, text);
-}
-
 static void put_head (bytes_t *out, const char *name, const char *suffix, const char *type,
                       const char *help)
 {
-    put (out, "# HELP taskmq_%s%s ", name, suffix);
+    bytes_append_format (out, "# HELP taskmq_%s%s ", name, suffix);
     put_escaped (out, help, false);
-    put (out, "\n# TYPE taskmq_%s%s %s\n", name, suffix, type);
+    bytes_append_format (out, "\n# TYPE taskmq_%s%s %s\n", name, suffix, type);
 }
 
 static void put_label (bytes_t *out, const char *before, const char *name, const char *value)
 {
-    put (out, "%s%s=\"", before, name);
+    bytes_append_format (out, "%s%s=\"", before, name);
     put_escaped (out, value, true);
     bytes_append_byte (out, '"');
 }
@@ -68,7 +54,7 @@ static void put_counter (bytes_t *out, const tmq_counter_t *counter)
     if (!is_metric (counter->name))
         return;
     put_head (out, counter->name, suffix, types[known->kind], known->meaning);
-    put (out, "taskmq_%s%s %" PRIu64 "\n", counter->name, suffix, counter->value);
+    bytes_append_format (out, "taskmq_%s%s %" PRIu64 "\n", counter->name, suffix, counter->value);
 }
 
 static void put_depth (bytes_t *out, const char *ns, const char *queue, const char *state,
@@ -78,7 +64,7 @@ static void put_depth (bytes_t *out, const char *ns, const char *queue, const ch
     put_label (out, "", "namespace", ns);
     put_label (out, ",", "queue", queue);
     put_label (out, ",", "state", state);
-    put (out, "} %" PRIu64 "\n", value);
+    bytes_append_format (out, "} %" PRIu64 "\n", value);
 }
 
 static void put_depths (bytes_t *out, const char *ns, const tmq_queue_depth_t *queue)
@@ -114,10 +100,10 @@ static void put_total (bytes_t *out, size_t row, const char *ns, const tmq_queue
 {
     uint64_t value;
     memcpy (&value, (const char *) queue + totals[row].offset, sizeof value);
-    put (out, "taskmq_%s{", totals[row].name);
+    bytes_append_format (out, "taskmq_%s{", totals[row].name);
     put_label (out, "", "namespace", ns);
     put_label (out, ",", "queue", queue->queue);
-    put (out, "} %" PRIu64 "\n", value / totals[row].unit);
+    bytes_append_format (out, "} %" PRIu64 "\n", value / totals[row].unit);
 }
 
 static const char OTHERS[] = "_other";

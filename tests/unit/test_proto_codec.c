@@ -259,6 +259,24 @@ static void test_appended_messages_follow_each_other (void **state)
     bytes_free (&bytes);
 }
 
+static void test_formatted_text_of_any_length (void **state)
+{
+    char long_text[3000];
+    bytes_t bytes = BYTES_INIT;
+    (void) state;
+    memset (long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    bytes_append_text (&bytes, "a");
+    bytes_append_format (&bytes, "%d-%s", 7, "b");
+    assert_string_equal (bytes_text (&bytes), "a7-b");
+    bytes_append_format (&bytes, "%s!", long_text);
+    assert_int_equal (bytes.length, 4 + sizeof long_text);
+    assert_int_equal (bytes.data[bytes.length - 1], '!');
+    bytes_append_format (&bytes, "%s", "");
+    assert_int_equal (bytes.length, 4 + sizeof long_text);
+    bytes_free (&bytes);
+}
+
 static void test_a_failed_buffer_takes_no_more (void **state)
 {
     (void) state;
@@ -267,6 +285,7 @@ static void test_a_failed_buffer_takes_no_more (void **state)
     assert_null (bytes_reserve (&bytes, SIZE_MAX));
     assert_true (bytes.failed);
     bytes_append_byte (&bytes, 'd');
+    bytes_append_format (&bytes, "%d", 1);
     bytes_append_element (&bytes, 1, "e", 1);
     bytes_close (&bytes, bytes_open (&bytes, 1));
     assert_null (bytes_text (&bytes));
@@ -869,6 +888,7 @@ int main (void)
         cmocka_unit_test (test_varints_of_every_size),
         cmocka_unit_test (test_open_and_close_move_what_is_inside),
         cmocka_unit_test (test_appended_messages_follow_each_other),
+        cmocka_unit_test (test_formatted_text_of_any_length),
         cmocka_unit_test (test_a_failed_buffer_takes_no_more),
         cmocka_unit_test (test_a_message_is_decoded),
         cmocka_unit_test (test_the_codec_agrees_with_protobuf_c),
