@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "auth/policy.h"
+#include "base/trees.h"
 #include "key_file.h"
 #include "mcp/mcp.h"
 #include "net/server.h"
@@ -321,6 +322,7 @@ int gateway_run (config_t *config)
     if (self == NULL)
         return EXIT_BAD;
     self->config = config;
+    trees_count ();
     signal (SIGPIPE, SIG_IGN);
     raise_files ();
     const bool good = begin (self);

@@ -234,8 +234,10 @@ void tokens_inherit (tokens_t *self, const tokens_t *before)
 {
     for (size_t i = 0; i < self->count; i++)
         for (size_t j = 0; j < before->count; j++)
-            if (strcmp (self->list[i]->name, before->list[j]->name) == 0)
+            if (strcmp (self->list[i]->name, before->list[j]->name) == 0) {
                 self->list[i]->rate = before->list[j]->rate;
+                self->list[i]->calls = before->list[j]->calls;
+            }
 }
 
 /* Adding, removing, finding. */

@@ -34,8 +34,9 @@ typedef struct principal {
     uint8_t hash[TOKEN_HASH_BYTES];
     int64_t expires_ms; /* since the epoch; 0: never */
     bool proxied;       /* a proxy names it; it has no token */
-    rate_t rate;
-    uint64_t requests; /* under way */
+    rate_t rate;        /* of requests */
+    rate_t calls;       /* of tools */
+    uint64_t requests;  /* under way */
     size_t references;
 } principal_t;
 

@@ -20,6 +20,8 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
        "requests of a principal at a time")                                                        \
     X (RATE, "rate", COUNT, 200, 1, 1000000, "requests of a principal in a second")                \
     X (RATE_BURST, "rate_burst", COUNT, 400, 1, 1000000, "… and at once, after a pause")           \
+    X (CALL_RATE, "call_rate", COUNT, 20, 1, 1000000, "calls of tools by a principal in a second") \
+    X (CALL_RATE_BURST, "call_rate_burst", COUNT, 100, 1, 1000000, "… and at once, after a pause") \
     X (FAILURES_MAX, "failures_max", COUNT, 10, 1, 1000000,                                        \
        "wrong tokens from an address, before it is made to wait")                                  \
     X (FAILURES_PAUSE, "failures_pause", MS, 5000, 1, 3600000, "how long it waits then")           \
@@ -41,7 +43,7 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (STREAMS_MAX, "streams_max", COUNT, 1024, 1, 100000, "streams at a time")                    \
     X (STREAM_PING, "stream_ping", MS, 15000, 10, 3600000, "a stream with nothing to say says so") \
     X (MEMORY_BYTES_MAX, "memory_bytes_max", BYTES, 268435456, 1048576, 1099511627776,             \
-       "bodies and answers of all connections")                                                    \
+       "bodies and answers of all connections, and what JSON takes when it is parsed")             \
     X (REQUEST_TIMEOUT, "request_timeout", MS, 5000, 10, 3600000, "a request to the broker")       \
     X (GRACE, "grace", MS, 2000, 0, 3600000,                                                       \
        "a broker that is away is waited for; then requests fail at once")                          \

@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trees.h"
 #include "http/sse.h"
+#include "log/log.h"
 #include "timestamp.h"
+
+enum { RETRY_AFTER_MS = 1000 /* where the broker tells no time */ };
 
 /* GET and DELETE have no method, nor has an answer to us. */
 static void count_call (const call_t *self)
@@ -35,6 +39,8 @@ static void clear_call (void *state)
     link_forget (link, &self->wait_ticket);
     link_forget (link, &self->pause_ticket);
     flow_free (&self->news);
+    if (self->listener != NULL)
+        self->listener_free (&self->listener);
     tools_release (self->tools);
     json_decref (self->message);
     json_decref (self->sent);
@@ -93,6 +99,8 @@ static void begin_message (const call_t *self, bytes_t *out)
 /* An id by which a stream of 2025 is found again: the task, and which request it answers. */
 static const char *stream_id (const call_t *self, bytes_t *out)
 {
+    if (self->event_id != NULL)
+        return self->event_id (self, out);
     bytes_t plain = BYTES_INIT;
     char task[37];
     tmq_id_format (&self->task, task);
@@ -127,6 +135,8 @@ static void pay (exchange_t *exchange)
     bytes_clear (&self->owed);
     if (self->ends)
         exchange->finish (exchange);
+    else if (self->go_on != NULL)
+        self->go_on (self);
 }
 
 bool call_stream (call_t *self)
@@ -158,13 +168,10 @@ void call_send (call_t *self, const bytes_t *message)
     bytes_free (&out);
 }
 
-void call_notify (call_t *self, const char *method, const bytes_t *params)
+void call_tell (call_t *self, const char *method, const bytes_t *params)
 {
     bytes_t out = BYTES_INIT;
     json_writer_t writer = {&out, false};
-    /* Best effort: a client that does not read is not told more and more. */
-    if (self->owed.length > 0)
-        return;
     json_write_object_begin (&writer);
     json_write_key (&writer, "jsonrpc");
     json_write_text (&writer, "2.0");
@@ -173,9 +180,14 @@ void call_notify (call_t *self, const char *method, const bytes_t *params)
     json_write_key (&writer, "params");
     json_write_raw (&writer, params->data, params->length);
     json_write_object_end (&writer);
-    if (call_stream (self))
-        call_send (self, &out);
+    call_send (self, &out);
     bytes_free (&out);
+}
+
+void call_notify (call_t *self, const char *method, const bytes_t *params)
+{
+    if (self->owed.length == 0 && call_stream (self))
+        call_tell (self, method, params);
 }
 
 void call_answer (call_t *self, int status, bytes_t *outcome)
@@ -203,6 +215,8 @@ void call_answer (call_t *self, int status, bytes_t *outcome)
     response_field (&response, "Content-Type", "application/json");
     if (self->session_text.length > 0)
         response_field (&response, "Mcp-Session-Id", bytes_text (&self->session_text));
+    if (self->retry_after_ms > 0)
+        response_number (&response, "Retry-After", (self->retry_after_ms + 999) / 1000);
     bytes_append (&response.body, message.data, message.length);
     bytes_free (&message);
     answer (exchange, &response);
@@ -213,6 +227,11 @@ void call_error (call_t *self, int status, int code, const char *message, const 
     bytes_t out = BYTES_INIT;
     json_writer_t writer = {&out, false};
     self->outcome = RPC_ERROR;
+    if (code == RPC_INTERNAL)
+        log_write (LOG_LEVEL_WARNING, "GATEWAY-MCP", "a request of MCP failed by our fault",
+                   LOG_FIELDS (LOG_TEXT ("method", self->method != NULL ? self->method : "-"),
+                               LOG_TEXT ("error", message),
+                               LOG_TEXT ("request_id", self->exchange->id)));
     json_write_key (&writer, "error");
     json_write_object_begin (&writer);
     json_write_key (&writer, "code");
@@ -227,19 +246,40 @@ void call_error (call_t *self, int status, int code, const char *message, const 
     call_answer (self, status, &out);
 }
 
-void call_code (call_t *self, int code, const tmq_error_t *error)
+static void tell_code (call_t *self, int status, int code, const tmq_error_t *error)
 {
     char data[160];
-    const bool gone = code == TMQ_NOT_FOUND || code == TMQ_EXPIRED || code == TMQ_PURGED;
-    if (gone) {
-        call_error (self, 200, RPC_PARAMS, "Task not found", NULL);
-        return;
-    }
+    if (tmq_code_retriable (code))
+        self->retry_after_ms =
+            error != NULL && error->retry_after_ms > 0 ? error->retry_after_ms : RETRY_AFTER_MS;
     snprintf (data, sizeof data, "{\"code\":\"%s\",\"retriable\":%s,\"retryAfterMs\":%u}",
               tmq_code_name (code), tmq_code_retriable (code) ? "true" : "false",
-              error != NULL ? error->retry_after_ms : 0);
-    call_error (self, 200, RENDER_CODES - code,
+              self->retry_after_ms);
+    call_error (self, status, RENDER_CODES - code,
                 error != NULL && error->text[0] != '\0' ? error->text : tmq_code_text (code), data);
+}
+
+void call_code (call_t *self, int code, const tmq_error_t *error)
+{
+    if (code == TMQ_NOT_FOUND || code == TMQ_EXPIRED || code == TMQ_PURGED)
+        call_error (self, 200, RPC_PARAMS, "Task not found", NULL);
+    else
+        tell_code (self, 200, code, error);
+}
+
+void call_busy (call_t *self)
+{
+    const tmq_error_t error = {.code = TMQ_OVERLOADED,
+                               .text = "all requests take as much memory as they may"};
+    tell_code (self, 503, TMQ_OVERLOADED, &error);
+}
+
+void call_cut (call_t *self, int code, const tmq_error_t *error)
+{
+    if (self->streams && self->id.length == 0)
+        self->exchange->finish (self->exchange);
+    else
+        call_code (self, code, error);
 }
 
 void call_empty (call_t *self, int status)
@@ -276,17 +316,34 @@ void call_done (call_t *self)
     call_finish (self, &writer);
 }
 
-/* Params. */
+/* Tasks. */
+
+static const char *label_of (const tmq_task_t *task, const char *key)
+{
+    for (size_t i = 0; i < task->labels_count; i++)
+        if (strcmp (task->labels[i].key, key) == 0)
+            return task->labels[i].value;
+    return "";
+}
+
+void call_outcome (call_t *self, json_writer_t *writer, const tmq_task_t *task, bool related)
+{
+    const char *name = label_of (task, TOOL_LABEL);
+    const tool_t *tool = tools_find (self->tools, name, ~0U);
+    if (render_outcome (writer, task, self->era, related, tool != NULL ? tool->output : NULL))
+        return;
+    mcp_numbers_unfit (&self->mcp->numbers, self->mcp->tools, name);
+    if (self->tool != NULL)
+        self->tool_outcome = TOOL_FAILED;
+}
 
 bool call_owns (const call_t *self, const tmq_task_t *task)
 {
-    if (strcmp (task->method, "tools/call") != 0)
-        return false;
-    for (size_t i = 0; i < task->labels_count; i++)
-        if (strcmp (task->labels[i].key, PRINCIPAL_LABEL) == 0)
-            return strcmp (task->labels[i].value, self->exchange->principal->name) == 0;
-    return false;
+    return strcmp (task->method, "tools/call") == 0 &&
+           strcmp (label_of (task, PRINCIPAL_LABEL), self->exchange->principal->name) == 0;
 }
+
+/* Params. */
 
 bool call_task_id (call_t *self)
 {
@@ -313,7 +370,7 @@ slice_t call_raw (const call_t *self, const char *name, char **owned)
     if (value != NULL && params.length > 0)
         raw = input_member (params, name);
     if (value != NULL && raw.length == 0) { /* its name was written with escapes */
-        *owned = json_dumps (value, JSON_COMPACT | JSON_ENCODE_ANY);
+        *owned = trees_text (value, JSON_COMPACT | JSON_ENCODE_ANY);
         raw = (slice_t){*owned, *owned != NULL ? strlen (*owned) : 0};
     }
     return raw;

@@ -27,6 +27,11 @@ enum {
 enum { CALL_QUESTIONS_MAX = 64 };
 
 struct flow;
+struct listener;
+
+/* Labels of tasks that are calls; tasks of 2025 alone have the second. */
+#define TOOL_LABEL "gw.tool"
+#define SESSION_LABEL "gw.session"
 
 typedef struct call {
     mcp_t *mcp;
@@ -49,13 +54,15 @@ typedef struct call {
     char digest[33];       /* of its arguments */
     const json_t *progress_token;
     tmq_id_t task;
-    bool is_followed;     /* it is followed until it ends */
-    bool as_task;         /* a handle is given if it does not end soon */
-    bool related;         /* the answer names the task */
-    bool endless;         /* it is followed as long as it takes */
-    bool leaves_task;     /* it goes on when the client leaves */
-    uint32_t wait_max_ms; /* how long it is followed */
-    bool streams;         /* events are sent */
+    bool is_followed;      /* it is followed until it ends */
+    bool as_task;          /* a handle is given if it does not end soon */
+    bool related;          /* the answer names the task */
+    bool endless;          /* it is followed as long as it takes */
+    bool leaves_task;      /* it goes on when the client leaves */
+    uint32_t wait_max_ms;  /* how long it is followed */
+    bool streams;          /* events are sent */
+    bool waits_for_broker; /* its next wait begins when that is there, … */
+    uint32_t wait_ms;      /* … of so long */
     uint64_t wait_ticket;
     uint64_t pause_ticket;
     struct flow *news;
@@ -70,11 +77,19 @@ typedef struct call {
     tmq_completion_t *came; /* while `then` runs: what brought the record */
     tmq_task_t *record;     /* that was kept from it */
     void (*then_questions) (struct call *self, const tmq_inbox_t *inbox);
-    bytes_t owed;         /* what the client had no room for */
-    bool ends;            /* after that */
-    bool held;            /* somebody is in the middle of something with it … */
-    bool dead;            /* … and meanwhile it has ended: nothing of it may be used */
-    bytes_t session_text; /* of a session that begins with the answer */
+    /* What the broker told in place of a record or of questions; NULL: call_code. */
+    void (*failed) (struct call *self, int code, const tmq_error_t *error);
+    /* Of a stream of notifications; all NULL: it is none. */
+    struct listener *listener;
+    void (*listener_free) (struct listener **self);
+    void (*go_on) (struct call *self); /* the client has taken what it was owed */
+    const char *(*event_id) (const struct call *self, bytes_t *out);
+    bytes_t owed;            /* what the client had no room for */
+    bool ends;               /* after that */
+    bool held;               /* somebody is in the middle of something with it … */
+    bool dead;               /* … and meanwhile it has ended: nothing of it may be used */
+    bytes_t session_text;    /* of a session that begins with the answer */
+    uint32_t retry_after_ms; /* that the answer tells; 0: nothing */
     rpc_outcome_t outcome;
     tool_outcome_t tool_outcome; /* of tools/call */
     struct call *next;           /* of those that are under way */
@@ -97,6 +112,8 @@ void call_answer (call_t *self, int status, bytes_t *outcome);
 void call_error (call_t *self, int status, int code, const char *message, const char *data);
 /* What the library told. */
 void call_code (call_t *self, int code, const tmq_error_t *error);
+/* 503: there is no memory for what the request takes. */
+void call_busy (call_t *self);
 /* 202, or another status, without a body. */
 void call_empty (call_t *self, int status);
 /* "result":{ and what each result has. type: of 2026, or NULL for "complete". */
@@ -106,11 +123,20 @@ void call_finish (call_t *self, json_writer_t *writer);
 /* … with nothing more in it. */
 void call_done (call_t *self);
 
-/* A message before the answer: method and params, an object's text; begins the stream. */
+/* Ends a stream that has no answer, because of what the library told; else answers with that. */
+void call_cut (call_t *self, int code, const tmq_error_t *error);
+
+/* A message before the answer: method and params, an object's text; begins the stream. A client
+ * that does not read misses it. */
 void call_notify (call_t *self, const char *method, const bytes_t *params);
+/* … of a stream that has begun, and is owed to such a client. */
+void call_tell (call_t *self, const char *method, const bytes_t *params);
 void call_send (call_t *self, const bytes_t *message);
 /* Begins the stream, if it has not begun. */
 bool call_stream (call_t *self);
+
+/* render_outcome, by what the tool of the task promises; counts what does not fit. */
+void call_outcome (call_t *self, json_writer_t *writer, const tmq_task_t *task, bool related);
 
 /* The principal's task of a tool, whatever its status; false: answered. */
 bool call_owns (const call_t *self, const tmq_task_t *task);

@@ -18,10 +18,18 @@ void legacy_run (call_t *call);
 /* The client of 2025 answers a request of ours. */
 void legacy_answered (call_t *call);
 /* GET and DELETE of 2025. */
-void legacy_resume (call_t *call);
+void legacy_get (call_t *call);
 void legacy_end (call_t *call);
 /* The session of the head into the call; false: answered. */
 bool legacy_session (call_t *call);
+
+/* The version of the session has tasks. */
+bool legacy_has_tasks (const call_t *call);
+/* The client declared the extension; false: answered. */
+bool modern_has_tasks (call_t *call);
+/* The members of a DetailedTask, into an object that was begun; inbox NULL: it asks nothing. */
+void modern_write_task (call_t *call, json_writer_t *writer, const tmq_task_t *task,
+                        const tmq_inbox_t *inbox);
 
 /* tools/call, and tools/list. */
 void tool_call (call_t *call);

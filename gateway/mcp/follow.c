@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trees.h"
+#include "ids.h"
 #include "timestamp.h"
 
 enum {
@@ -21,11 +23,24 @@ static link_call_t call_to (call_t *call, link_fn *fn)
     return (link_call_t){fn, call, &call->exchange->ticket, owner_of (call->exchange)};
 }
 
+/* Nothing was done, says "unreachable"; of a call whose task is there that is not so. */
+static void fail (call_t *call, int code, const tmq_error_t *error)
+{
+    static const tmq_error_t unknown = {
+        .code = TMQ_UNKNOWN, .text = "its task was accepted; the broker cannot be asked about it"};
+    if (call->failed != NULL)
+        call->failed (call, code, error);
+    else if (code == TMQ_UNREACHABLE && call->tool != NULL && !id_is_zero (&call->task))
+        call_code (call, TMQ_UNKNOWN, &unknown);
+    else
+        call_code (call, code, error);
+}
+
 /* True if the start went well; else it has been answered. */
 static bool began (call_t *call, int code, const tmq_error_t *error)
 {
     if (code != TMQ_OK)
-        call_code (call, code, error);
+        fail (call, code, error);
     return code == TMQ_OK;
 }
 
@@ -35,9 +50,9 @@ static void record_came (void *context, tmq_completion_t *completion)
 {
     call_t *call = context;
     if (completion->code != TMQ_OK)
-        call_code (call, completion->code, completion->error);
+        fail (call, completion->code, completion->error);
     else if (!call_owns (call, completion->task))
-        call_error (call, 200, RPC_PARAMS, "Task not found", NULL);
+        fail (call, TMQ_NOT_FOUND, NULL);
     else {
         call->came = completion;
         call->then (call, completion->task);
@@ -125,7 +140,7 @@ void follow_answer (call_t *call, const json_t *answers, follow_fn *fn)
     json_object_foreach ((json_t *) answers, key, value)
     {
         char *text = json_is_object (value) && count < CALL_QUESTIONS_MAX && key[0] != '\0'
-                         ? json_dumps (value, JSON_COMPACT)
+                         ? trees_text (value, JSON_COMPACT)
                          : NULL;
         if (text == NULL)
             continue;
@@ -167,8 +182,7 @@ void follow_cancel (call_t *call, const char *message)
         free (errand);
 }
 
-/* Only what rises is told. */
-static void tell_progress (call_t *call, double done, double total, const char *message)
+void follow_tell_progress (call_t *call, double done, double total, const char *message)
 {
     bytes_t params = BYTES_INIT;
     json_writer_t writer = {&params, false};
@@ -207,13 +221,14 @@ static void give_outcome (call_t *call, const tmq_task_t *task)
     call_hold (call);
     /* Notices are best effort; the record has the last of them. */
     if (task->progress_done > 0)
-        tell_progress (call, task->progress_done, task->progress_total, task->progress_message);
+        follow_tell_progress (call, task->progress_done, task->progress_total,
+                              task->progress_message);
     if (!call_let_go (call))
         return;
     call->tool_outcome = task->status == TMQ_STATUS_COMPLETED ? TOOL_COMPLETED : TOOL_FAILED;
     if (render_is_error (task))
         call->outcome = RPC_ERROR;
-    render_outcome (&writer, task, call->era, call->related);
+    call_outcome (call, &writer, task, call->related);
     call_answer (call, 200, &out);
 }
 
@@ -223,6 +238,7 @@ static void stop_following (call_t *call)
 {
     link_t *link = call->exchange->link;
     flow_free (&call->news);
+    call->waits_for_broker = false;
     link_forget (link, &call->wait_ticket);
     link_forget (link, &call->pause_ticket);
     link_forget (link, &call->exchange->ticket);
@@ -249,6 +265,13 @@ static void give_handle (call_t *call, const tmq_task_t *task)
         render_task (&writer, task, call->era);
         json_write_object_end (&writer);
     }
+    if (call->era == ERA_2025 && call->tool->says != NULL) {
+        json_write_key (&writer, "_meta");
+        json_write_object_begin (&writer);
+        json_write_key (&writer, META_PREFIX "model-immediate-response");
+        json_write_text (&writer, call->tool->says);
+        json_write_object_end (&writer);
+    }
     call_finish (call, &writer);
 }
 
@@ -265,11 +288,12 @@ static void wait_on (call_t *call, uint32_t ms);
 static void wait_ended (void *context, tmq_completion_t *completion)
 {
     call_t *call = context;
+    /* That the broker was away at the end of the wait says nothing of the task. */
     if (completion->code == TMQ_OK) {
         ended (call);
-    } else if (completion->code != TMQ_TIMEOUT) {
+    } else if (completion->code != TMQ_TIMEOUT && completion->code != TMQ_UNREACHABLE) {
         stop_following (call);
-        call_code (call, completion->code, completion->error);
+        fail (call, completion->code, completion->error);
     } else if (call->as_task) {
         follow_handle (call);
     } else if (call->wait_max_ms == 0 && call->endless) {
@@ -291,9 +315,11 @@ static void wait_on (call_t *call, uint32_t ms)
     tmq_error_t error;
     const link_call_t to = {wait_ended, call, &call->wait_ticket, owner_of (call->exchange)};
     const int code = link_wait (call->exchange->link, to, &call->task, 1, ms, &error);
-    if (code != TMQ_OK) {
+    call->waits_for_broker = code == TMQ_UNREACHABLE;
+    call->wait_ms = ms;
+    if (code != TMQ_OK && code != TMQ_UNREACHABLE) {
         stop_following (call);
-        call_code (call, code, &error);
+        fail (call, code, &error);
     }
 }
 
@@ -321,7 +347,7 @@ static void send_question (call_t *call, const tmq_question_t *question, const j
     bytes_append_text (&plain, task);
     bytes_append_text (&plain, question->key);
     bytes_append_text (&id, "q.");
-    char *text = json_dumps (params, JSON_COMPACT);
+    char *text = trees_text (params, JSON_COMPACT);
     if (!plain.failed && text != NULL &&
         seal_close (&call->mcp->service->seal, &id, SEAL_MCP_QUESTION, plain.data, plain.length,
                     (int64_t) question->deadline)) {
@@ -395,7 +421,7 @@ void follow_ask_2026 (call_t *call, const json_t *requests)
 {
     bytes_t state = BYTES_INIT;
     bytes_t out = BYTES_INIT;
-    char *text = json_dumps (requests, JSON_COMPACT);
+    char *text = trees_text (requests, JSON_COMPACT);
     json_writer_t writer = call_result (call, &out, "input_required");
     if (text == NULL || !seal_state (call, &state)) {
         call_error (call, 200, RPC_INTERNAL, "memory is exhausted", NULL);
@@ -486,7 +512,7 @@ void follow_asked (call_t *call)
 
 /* News. */
 
-static void tell_message (call_t *call, const tmq_event_t *event)
+void follow_tell_message (call_t *call, const tmq_event_t *event)
 {
     enum { INFO = 1 };
     bytes_t params = BYTES_INIT;
@@ -509,9 +535,10 @@ static void tell_news (call_t *call, const tmq_event_t *event)
 {
     const bool snapshot = event->item == TMQ_ITEM_SNAPSHOT && event->task != NULL;
     if (event->item == TMQ_ITEM_NOTICE && event->has_progress)
-        tell_progress (call, event->progress_done, event->progress_total, event->progress_message);
+        follow_tell_progress (call, event->progress_done, event->progress_total,
+                              event->progress_message);
     else if (event->item == TMQ_ITEM_EVENT && event->kind == TMQ_EVENT_CHANGED)
-        tell_message (call, event);
+        follow_tell_message (call, event);
     if ((snapshot ? event->task->status : event->status) == TMQ_STATUS_INPUT_REQUIRED &&
         !call->as_task)
         follow_asked (call);
@@ -530,11 +557,12 @@ static bool drain (call_t *call)
     return call_let_go (call);
 }
 
-/* The library reconnects by itself, and the wait tells if it could not. */
-static void ignore_link (void *context, bool up)
+/* The library repeats waits by itself; one that could not begin does so now. */
+static void link_moved (void *context, bool up)
 {
-    (void) context;
-    (void) up;
+    call_t *call = context;
+    if (up && call->waits_for_broker)
+        wait_on (call, call->wait_ms);
 }
 
 static void take_news (void *context)
@@ -554,7 +582,7 @@ void follow (call_t *call, uint32_t inline_ms)
 {
     tmq_subscription_options_t options;
     tmq_error_t error;
-    const flow_taker_t taker = {take_news, ignore_link, call};
+    const flow_taker_t taker = {take_news, link_moved, call};
     tmq_subscription_options_init (&options);
     options.filter.task_ids = &call->task;
     options.filter.task_ids_count = 1;

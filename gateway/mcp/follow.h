@@ -34,6 +34,10 @@ void follow_asked (call_t *call);
 void follow_ask_2026 (call_t *call, const json_t *requests);
 /* A question as a request of MCP. To be released. */
 json_t *follow_request (const tmq_question_t *question);
+/* notifications/progress for the token of the call: only what rises is told. */
+void follow_tell_progress (call_t *call, double done, double total, const char *message);
+/* notifications/message with the status message of an event, if the call's level asks for it. */
+void follow_tell_message (call_t *call, const tmq_event_t *event);
 /* Cancels a task for nobody: what comes of it is not waited for. */
 void follow_cancel (call_t *call, const char *message);
 

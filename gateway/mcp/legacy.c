@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trees.h"
 #include "mcp/eras.h"
 #include "mcp/follow.h"
+#include "mcp/listen.h"
 #include "timestamp.h"
 
 const char *const MCP_2025_11 = "2025-11-25";
@@ -16,7 +18,7 @@ const char *const MCP_2025_06 = "2025-06-18";
 
 enum { LIST_PAGE = 50 };
 
-static bool has_tasks (const call_t *call)
+bool legacy_has_tasks (const call_t *call)
 {
     return strcmp (call->session.version, MCP_2025_11) == 0;
 }
@@ -68,13 +70,14 @@ static void initialize (call_t *call)
     json_write_key (&writer, "protocolVersion");
     json_write_text (&writer, session->version);
     json_write_key (&writer, "capabilities");
-    const char *offered = "{\"tools\":{},\"logging\":{}}";
+    const char *offered = "{\"tools\":{\"listChanged\":true},\"logging\":{}}";
     if (!old && call->mcp->service->anybody != NULL)
-        offered = "{\"tools\":{},\"logging\":{},\"tasks\":{\"cancel\":{},"
+        offered = "{\"tools\":{\"listChanged\":true},\"logging\":{},\"tasks\":{\"cancel\":{},"
                   "\"requests\":{\"tools\":{\"call\":{}}}}}";
     else if (!old)
-        offered = "{\"tools\":{},\"logging\":{},\"tasks\":{\"list\":{},\"cancel\":{},"
-                  "\"requests\":{\"tools\":{\"call\":{}}}}}";
+        offered =
+            "{\"tools\":{\"listChanged\":true},\"logging\":{},\"tasks\":{\"list\":{},\"cancel\":{},"
+            "\"requests\":{\"tools\":{\"call\":{}}}}}";
     json_write_raw (&writer, offered, strlen (offered));
     json_write_key (&writer, "serverInfo");
     json_write_object_begin (&writer);
@@ -227,7 +230,7 @@ static void tasks_list (call_t *call)
 
 static bool same_id (const call_t *call, const json_t *id)
 {
-    char *text = json_dumps (id, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = trees_text (id, JSON_COMPACT | JSON_ENCODE_ANY);
     const bool same = text != NULL && strlen (text) == call->id.length &&
                       memcmp (text, call->id.text, call->id.length) == 0;
     free (text);
@@ -267,7 +270,7 @@ void legacy_run (call_t *call)
     }
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (strcmp (methods[i].method, call->method) == 0 &&
-            (!methods[i].of_tasks || has_tasks (call))) {
+            (!methods[i].of_tasks || legacy_has_tasks (call))) {
             methods[i].run (call);
             return;
         }
@@ -276,22 +279,27 @@ void legacy_run (call_t *call)
 
 /* Answers of the client. */
 
-/* From a sealed text: whose it is and which task, and the rest. False: none of this principal. */
-static bool open_seal (call_t *call, seal_purpose_t purpose, const char *text, bytes_t *plain,
-                       const char **rest)
+/* What a sealed text says behind whose it is. NULL: it is none of this principal. */
+static const char *open_seal (const call_t *call, seal_purpose_t purpose, const char *text,
+                              bytes_t *plain)
 {
     const char *name = call->exchange->principal->name;
-    char task[37];
     const bool good = seal_open (&call->mcp->service->seal, plain, purpose, text,
                                  clock_ms (CLOCK_REALTIME)) == SEAL_GOOD &&
                       bytes_text (plain) != NULL;
     const char *at = good ? bytes_text (plain) : "";
     const size_t length = strlen (name);
-    if (!good || strncmp (at, name, length) != 0 || at[length] != ' ' ||
-        strlen (at) < length + 1 + 36)
+    return good && strncmp (at, name, length) == 0 && at[length] == ' ' ? at + length + 1 : NULL;
+}
+
+/* The task that such a text begins with, into the call, and what follows. False: it has none. */
+static bool read_task (call_t *call, const char *text, const char **rest)
+{
+    char task[37];
+    if (text == NULL || strlen (text) < sizeof task - 1)
         return false;
-    snprintf (task, sizeof task, "%s", at + length + 1);
-    *rest = at + length + 1 + 36;
+    snprintf (task, sizeof task, "%s", text);
+    *rest = text + sizeof task - 1;
     return tmq_id_parse (&call->task, task) == TMQ_OK;
 }
 
@@ -310,7 +318,7 @@ void legacy_answered (call_t *call)
     if (!legacy_session (call))
         return;
     if (id == NULL || strncmp (id, "q.", 2) != 0 ||
-        !open_seal (call, SEAL_MCP_QUESTION, id + 2, &plain, &key)) {
+        !read_task (call, open_seal (call, SEAL_MCP_QUESTION, id + 2, &plain), &key)) {
         bytes_free (&plain);
         call_empty (call, 202); /* of a request that is not ours, or is over */
         return;
@@ -325,7 +333,7 @@ void legacy_answered (call_t *call)
     json_decref (answers);
 }
 
-/* GET: the stream of a call that was cut goes on where it was. */
+/* GET: the stream of the session, or one that was cut goes on where it was. */
 
 static void resume (call_t *call, const tmq_task_t *task)
 {
@@ -336,28 +344,11 @@ static void resume (call_t *call, const tmq_task_t *task)
     follow (call, 0);
 }
 
-void legacy_resume (call_t *call)
+/* rest: how the call comes to its task, and its id. */
+static void resume_call (call_t *call, const char *rest)
 {
-    const char *last = http_request_field (call->exchange->request, "last-event-id");
-    bytes_t plain = BYTES_INIT;
-    const char *rest;
-    response_t response;
-    if (!legacy_session (call))
-        return;
-    if (last == NULL) {
-        response_init (&response, 405);
-        response_field (&response, "Allow", "POST, DELETE");
-        answer (call->exchange, &response);
-        return;
-    }
-    if (!open_seal (call, SEAL_MCP_STREAM, last, &plain, &rest)) {
-        bytes_free (&plain);
-        call_error (call, 400, RPC_PARAMS, "Last-Event-ID is of no stream of ours", NULL);
-        return;
-    }
     call->related = rest[0] == 'r';
     call->id_owned = strdup (rest[0] != '\0' ? rest + 1 : "");
-    bytes_free (&plain);
     if (call->id_owned == NULL) {
         call_error (call, 200, RPC_INTERNAL, "memory is exhausted", NULL);
         return;
@@ -366,10 +357,37 @@ void legacy_resume (call_t *call)
     follow_get (call, resume);
 }
 
+void legacy_get (call_t *call)
+{
+    const http_request_t *request = call->exchange->request;
+    const char *last = http_request_field (request, "last-event-id");
+    const char *accept = http_request_field (request, "accept");
+    bytes_t plain = BYTES_INIT;
+    const char *rest;
+    if (!legacy_session (call))
+        return;
+    if (accept != NULL && strstr (accept, "*/*") == NULL &&
+        strstr (accept, "text/event-stream") == NULL) {
+        call_error (call, 406, RPC_REQUEST, "Accept has text/event-stream", NULL);
+        return;
+    }
+    if (last == NULL) {
+        listen_session (call);
+        return;
+    }
+    const char *text = open_seal (call, SEAL_MCP_STREAM, last, &plain);
+    if (read_task (call, text, &rest))
+        resume_call (call, rest);
+    else if (text == NULL || !listen_session_again (call, text))
+        call_error (call, 400, RPC_PARAMS, "Last-Event-ID is of no stream of this session", NULL);
+    bytes_free (&plain);
+}
+
 void legacy_end (call_t *call)
 {
     if (!legacy_session (call))
         return;
     mcp_session_end (&call->mcp->sessions, &call->session);
+    listen_end (call);
     call_empty (call, 204);
 }

@@ -23,7 +23,8 @@ typedef struct mcp {
 /* Takes over the tools, and serves /mcp of the service from now on. NULL: memory is exhausted. */
 mcp_t *mcp_new (service_t *service, tools_t *tools);
 void mcp_free (mcp_t **self); /* accepts NULL */
-/* Other tools from now on; calls that are under way go on with theirs. Takes tools over. */
+/* Other tools from now on; calls that are under way go on with theirs, listeners are told. Takes
+ * tools over. */
 void mcp_change (mcp_t *self, tools_t *tools);
 
 #endif

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trees.h"
 #include "ids.h"
 #include "mcp/eras.h"
 #include "mcp/follow.h"
+#include "mcp/listen.h"
 
 const char *const MCP_2026 = "2026-07-28";
 
@@ -118,7 +120,7 @@ static bool judge_meta (call_t *call)
     if (!field_is (call, "mcp-protocol-version", version))
         return refuse_field (call, "MCP-Protocol-Version");
     if (strcmp (version, MCP_2026) != 0) {
-        char *text = json_dumps (call_meta (call, "protocolVersion"), JSON_ENCODE_ANY);
+        char *text = trees_text (call_meta (call, "protocolVersion"), JSON_ENCODE_ANY);
         snprintf (data, sizeof data, "{\"supported\":[\"%s\",\"%s\"],\"requested\":%.60s}",
                   MCP_2026, MCP_2025_11, text != NULL && strlen (text) < 60 ? text : "\"?\"");
         free (text);
@@ -137,7 +139,7 @@ static void discover (call_t *call)
 {
     bytes_t out = BYTES_INIT;
     static const char capabilities[] =
-        "{\"tools\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
+        "{\"tools\":{\"listChanged\":true},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
     json_writer_t writer = call_result (call, &out, NULL);
     json_write_key (&writer, "supportedVersions");
     json_write_array_begin (&writer);
@@ -158,27 +160,37 @@ static void discover (call_t *call)
     call_finish (call, &writer);
 }
 
+static void write_requests (json_writer_t *writer, const tmq_inbox_t *inbox)
+{
+    json_write_key (writer, "inputRequests");
+    json_write_object_begin (writer);
+    for (size_t i = 0; i < inbox->count; i++) {
+        json_t *request = follow_request (&inbox->questions[i]);
+        char *text = trees_text (request, JSON_COMPACT);
+        json_write_foreign_key (writer, inbox->questions[i].key);
+        json_write_raw (writer, text != NULL ? text : "{}", text != NULL ? strlen (text) : 2);
+        free (text);
+        json_decref (request);
+    }
+    json_write_object_end (writer);
+}
+
+void modern_write_task (call_t *call, json_writer_t *writer, const tmq_task_t *task,
+                        const tmq_inbox_t *inbox)
+{
+    const char *status = render_status (task, ERA_2026);
+    render_task (writer, task, ERA_2026);
+    if (strcmp (status, "completed") == 0 || strcmp (status, "failed") == 0)
+        call_outcome (call, writer, task, false);
+    if (inbox != NULL)
+        write_requests (writer, inbox);
+}
+
 static void show_detailed (call_t *call, const tmq_task_t *task, const tmq_inbox_t *inbox)
 {
     bytes_t out = BYTES_INIT;
     json_writer_t writer = call_result (call, &out, NULL);
-    const char *status = render_status (task, ERA_2026);
-    render_task (&writer, task, ERA_2026);
-    if (strcmp (status, "completed") == 0 || strcmp (status, "failed") == 0)
-        render_outcome (&writer, task, ERA_2026, false);
-    if (inbox != NULL) {
-        json_write_key (&writer, "inputRequests");
-        json_write_object_begin (&writer);
-        for (size_t i = 0; i < inbox->count; i++) {
-            json_t *request = follow_request (&inbox->questions[i]);
-            char *text = json_dumps (request, JSON_COMPACT);
-            json_write_foreign_key (&writer, inbox->questions[i].key);
-            json_write_raw (&writer, text != NULL ? text : "{}", text != NULL ? strlen (text) : 2);
-            free (text);
-            json_decref (request);
-        }
-        json_write_object_end (&writer);
-    }
+    modern_write_task (call, &writer, task, inbox);
     call_finish (call, &writer);
 }
 
@@ -243,9 +255,22 @@ static const struct {
     const char *method;
     void (*run) (call_t *call);
     bool of_tasks; /* of the extension */
-} methods[] = {{"server/discover", discover, false}, {"tools/list", tool_list, false},
-               {"tools/call", tool_call, false},     {"tasks/get", tasks_get, true},
-               {"tasks/update", tasks_update, true}, {"tasks/cancel", tasks_cancel, true}};
+} methods[] = {{"server/discover", discover, false},
+               {"tools/list", tool_list, false},
+               {"tools/call", tool_call, false},
+               {"tasks/get", tasks_get, true},
+               {"tasks/update", tasks_update, true},
+               {"tasks/cancel", tasks_cancel, true},
+               {"subscriptions/listen", listen_begin, false}};
+
+bool modern_has_tasks (call_t *call)
+{
+    if ((call->capabilities & CAPABILITY_TASKS) != 0)
+        return true;
+    call_error (call, 400, RPC_CAPABILITY, "Missing required client capability",
+                "{\"requiredCapabilities\":{\"extensions\":{\"" META_PREFIX "tasks\":{}}}}");
+    return false;
+}
 
 void modern_run (call_t *call)
 {
@@ -254,11 +279,7 @@ void modern_run (call_t *call)
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         if (strcmp (methods[i].method, call->method) != 0)
             continue;
-        if (methods[i].of_tasks && (call->capabilities & CAPABILITY_TASKS) == 0)
-            call_error (call, 400, RPC_CAPABILITY, "Missing required client capability",
-                        "{\"requiredCapabilities\":{\"extensions\":{\"" META_PREFIX
-                        "tasks\":{}}}}");
-        else
+        if (!methods[i].of_tasks || modern_has_tasks (call))
             methods[i].run (call);
         return;
     }

@@ -12,7 +12,8 @@
 static const char *const methods[NUMBERS_METHODS] = {
     "initialize",   "server/discover", "ping",         "logging/setLevel",
     "tools/list",   "tools/call",      "tasks/get",    "tasks/list",
-    "tasks/result", "tasks/update",    "tasks/cancel", "_other"};
+    "tasks/result", "tasks/update",    "tasks/cancel", "subscriptions/listen",
+    "_other"};
 static const char *const eras[NUMBERS_ERAS] = {[ERA_2025] = "2025", [ERA_2026] = "2026"};
 static const char *const rpc_outcomes[RPC_OUTCOMES] = {"left", "answered", "error"};
 static const char *const tool_outcomes[TOOL_OUTCOMES] = {"left",    "completed", "failed",
@@ -64,6 +65,13 @@ void mcp_numbers_call (mcp_numbers_t *self, const tools_t *tools, const char *to
     numbers->us += us;
 }
 
+void mcp_numbers_unfit (mcp_numbers_t *self, const tools_t *tools, const char *tool)
+{
+    tool_numbers_t *numbers = numbers_of (self, tools, tool);
+    if (numbers != NULL)
+        numbers->unfit++;
+}
+
 static void put_requests (const mcp_numbers_t *self, bytes_t *out)
 {
     bytes_append_format (
@@ -113,6 +121,14 @@ void mcp_numbers_write (const mcp_numbers_t *self, const tools_t *tools, bytes_t
         put_calls (out, tools->list[i].name, "call", self->tools[i].plain);
         put_calls (out, tools->list[i].name, "task", self->tools[i].tasks);
     }
+    bytes_append_format (out, "# HELP taskmq_gateway_tool_unfit_results_total answers in place of "
+                              "results that did not fit the tool's outputSchema\n"
+                              "# TYPE taskmq_gateway_tool_unfit_results_total counter\n");
+    for (size_t i = 0; i < count; i++)
+        if (tools->list[i].output != NULL)
+            bytes_append_format (
+                out, "taskmq_gateway_tool_unfit_results_total{tool=\"%s\"} %" PRIu64 "\n",
+                tools->list[i].name, self->tools[i].unfit);
     bytes_append_format (
         out, "# HELP %s from the head of a call to its answer\n# TYPE %s summary\n", times, times);
     for (size_t i = 0; i < count; i++) {

@@ -18,18 +18,19 @@ typedef enum rpc_outcome { RPC_LEFT, RPC_ANSWERED, RPC_ERROR, RPC_OUTCOMES } rpc
 typedef enum tool_outcome {
     TOOL_LEFT,      /* its client left */
     TOOL_COMPLETED, /* with its task's result */
-    TOOL_FAILED,    /* its task did not complete */
+    TOOL_FAILED,    /* its task did not complete, or its result does not fit */
     TOOL_REFUSED,   /* an error told why there is no result */
     TOOL_ASKED,     /* with questions that the client is to answer */
     TOOL_ACCEPTED,  /* with a handle of its task */
     TOOL_OUTCOMES
 } tool_outcome_t;
 
-enum { NUMBERS_METHODS = 12, NUMBERS_ERAS = 2 };
+enum { NUMBERS_METHODS = 13, NUMBERS_ERAS = 2 };
 
 typedef struct tool_numbers {
     uint64_t plain[TOOL_OUTCOMES]; /* calls that waited for their result */
     uint64_t tasks[TOOL_OUTCOMES]; /* those that may become tasks */
+    uint64_t unfit;                /* answers in place of results that did not fit */
     uint64_t us;                   /* all of them together, from the head to the answer */
 } tool_numbers_t;
 
@@ -48,6 +49,8 @@ void mcp_numbers_request (mcp_numbers_t *self, era_t era, const char *method,
 /* A call of the tool has ended, which the present file may not have any more. */
 void mcp_numbers_call (mcp_numbers_t *self, const tools_t *tools, const char *tool, bool as_task,
                        tool_outcome_t outcome, uint64_t us);
+/* A result of the tool was not what its outputSchema promises. */
+void mcp_numbers_unfit (mcp_numbers_t *self, const tools_t *tools, const char *tool);
 /* In the text format of Prometheus. */
 void mcp_numbers_write (const mcp_numbers_t *self, const tools_t *tools, bytes_t *out);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trees.h"
 #include "ids.h"
 
 /* Status. */
@@ -121,7 +122,7 @@ static void write_ours (json_writer_t *writer, const tmq_task_t *task, era_t era
     }
     json_object_foreach ((json_t *) foreign, key, value)
     {
-        char *text = json_dumps (value, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *text = trees_text (value, JSON_COMPACT | JSON_ENCODE_ANY);
         if (text != NULL && strcmp (key, META_PREFIX "serverInfo") != 0 &&
             strcmp (key, META_PREFIX "related-task") != 0) {
             json_write_foreign_key (writer, key);
@@ -133,15 +134,11 @@ static void write_ours (json_writer_t *writer, const tmq_task_t *task, era_t era
 }
 
 /* The worker's own answer, as it stands where that can be. */
-static bool write_verbatim (json_writer_t *writer, const tmq_task_t *task, era_t era, bool related)
+static void write_verbatim (json_writer_t *writer, const tmq_task_t *task, era_t era, bool related,
+                            json_t *result)
 {
     const bool failed = task->status == TMQ_STATUS_FAILED;
     const char *at = task->body;
-    json_t *result = json_loadb (task->body, task->body_bytes, 0, NULL);
-    if (!json_is_object (result)) {
-        json_decref (result);
-        return false;
-    }
     const json_t *meta = json_object_get (result, "_meta");
     json_write_key (writer, "result");
     json_write_object_begin (writer);
@@ -154,7 +151,7 @@ static bool write_verbatim (json_writer_t *writer, const tmq_task_t *task, era_t
         json_object_del (result, "resultType");
         if (failed)
             json_object_set_new (result, "isError", json_true ());
-        at = changed = json_dumps (result, JSON_COMPACT);
+        at = changed = trees_text (result, JSON_COMPACT);
         length = changed != NULL ? strlen (changed) : 0;
     }
     if (json_object_size (result) > 0 && at != NULL) {
@@ -169,8 +166,6 @@ static bool write_verbatim (json_writer_t *writer, const tmq_task_t *task, era_t
     }
     json_write_object_end (writer);
     free (changed);
-    json_decref (result);
-    return true;
 }
 
 static void write_base64 (json_writer_t *writer, const char *key, const void *bytes, size_t length)
@@ -285,7 +280,79 @@ static void write_error (json_writer_t *writer, int code, const char *message, c
     json_write_object_end (writer);
 }
 
-void render_outcome (json_writer_t *writer, const tmq_task_t *task, era_t era, bool related)
+/* What a tool promises of its results. */
+
+void render_tool_error (json_writer_t *writer, const char *text, size_t length)
+{
+    json_write_key (writer, "content");
+    json_write_array_begin (writer);
+    json_write_object_begin (writer);
+    write_text (writer, text, length);
+    json_write_object_end (writer);
+    json_write_array_end (writer);
+    json_write_key (writer, "isError");
+    json_write_bool (writer, true);
+}
+
+/* True if a completed task's structured content is as the schema asks; else flaws say why. The same
+ * in both generations, though 2025 is shown objects only. An error promises nothing. */
+static bool fits (const tmq_task_t *task, schema_t *output, const json_t *result, bytes_t *flaws)
+{
+    json_t *own = NULL;
+    const json_t *value = json_object_get (result, "structuredContent");
+    if (output == NULL || task->status != TMQ_STATUS_COMPLETED ||
+        json_is_true (json_object_get (result, "isError")))
+        return true;
+    if (result == NULL && is_kind (task->result_type, "application/json"))
+        value = own =
+            json_loadb (task->body, task->body_bytes, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    const bool good = value != NULL && schema_takes (output, value, flaws);
+    if (value == NULL && task->result_blob.bytes > 0)
+        bytes_append_format (flaws, "it has %llu bytes, which no answer holds\n",
+                             (unsigned long long) task->result_bytes);
+    else if (value == NULL)
+        bytes_append_text (flaws, "there is no structuredContent that can be read\n");
+    json_decref (own);
+    return good;
+}
+
+static void write_unfit (json_writer_t *writer, const tmq_task_t *task, era_t era, bool related,
+                         const bytes_t *flaws)
+{
+    bytes_t text = BYTES_INIT;
+    bytes_append_text (&text, "The tool's result does not fit its outputSchema:\n");
+    bytes_append (&text, flaws->data, flaws->length);
+    json_write_key (writer, "result");
+    json_write_object_begin (writer);
+    write_ours (writer, task, era, related, NULL);
+    render_tool_error (writer, (const char *) text.data, text.length);
+    json_write_object_end (writer);
+    bytes_free (&text);
+}
+
+/* Of a task that gives a result, not an error of JSON-RPC. False: the result does not fit. */
+static bool write_judged (json_writer_t *writer, const tmq_task_t *task, era_t era, bool related,
+                          schema_t *output)
+{
+    const bool is_own = strcmp (task->result_type, RESULT_TYPE) == 0 && task->body_bytes > 0;
+    json_t *result = is_own ? json_loadb (task->body, task->body_bytes, 0, NULL) : NULL;
+    bytes_t flaws = BYTES_INIT;
+    bool good = true;
+    if (is_own && !json_is_object (result))
+        write_error (writer, -32603, "the worker's result is no JSON object", NULL);
+    else if (!(good = fits (task, output, result, &flaws)))
+        write_unfit (writer, task, era, related, &flaws);
+    else if (is_own)
+        write_verbatim (writer, task, era, related, result);
+    else
+        write_result (writer, task, era, related);
+    bytes_free (&flaws);
+    json_decref (result);
+    return good;
+}
+
+bool render_outcome (json_writer_t *writer, const tmq_task_t *task, era_t era, bool related,
+                     schema_t *output)
 {
     if (task->status == TMQ_STATUS_CANCELLED)
         write_error (writer, RENDER_CODES - TMQ_CANCELLED,
@@ -294,8 +361,7 @@ void render_outcome (json_writer_t *writer, const tmq_task_t *task, era_t era, b
                      NULL);
     else if (render_is_error (task))
         write_error (writer, task->error_code, task->error_message, task->error_data);
-    else if (strcmp (task->result_type, RESULT_TYPE) != 0 || task->body_bytes == 0)
-        write_result (writer, task, era, related);
-    else if (!write_verbatim (writer, task, era, related))
-        write_error (writer, -32603, "the worker's result is no JSON object", NULL);
+    else
+        return write_judged (writer, task, era, related, output);
+    return true;
 }

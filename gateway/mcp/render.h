@@ -7,6 +7,7 @@
 #define TASKMQ_GATEWAY_MCP_RENDER_H
 
 #include "json.h"
+#include "mcp/schema.h"
 #include "taskmq.h"
 
 typedef enum era { ERA_2025, ERA_2026 } era_t;
@@ -23,10 +24,15 @@ const char *render_status (const tmq_task_t *task, era_t era);
 /* taskId to pollInterval, into an object that was begun. */
 void render_task (json_writer_t *writer, const tmq_task_t *task, era_t era);
 /* What the call gives, of an ended task with its bytes: "result":{…} or "error":{…}, into an object
- * that was begun. related: with the task's id in _meta. */
-void render_outcome (json_writer_t *writer, const tmq_task_t *task, era_t era, bool related);
+ * that was begun. related: with the task's id in _meta. output: what its tool promises of a result
+ * (outputSchema); NULL: nothing. False: a completed task does not keep that, and a result with
+ * isError that says so stands for its own. */
+bool render_outcome (json_writer_t *writer, const tmq_task_t *task, era_t era, bool related,
+                     schema_t *output);
 /* True if the outcome is an error of JSON-RPC. */
 bool render_is_error (const tmq_task_t *task);
+/* "content":[…] of one text, and isError. */
+void render_tool_error (json_writer_t *writer, const char *text, size_t length);
 /* "_meta":{…} of every result of 2026. */
 void render_server (json_writer_t *writer);
 

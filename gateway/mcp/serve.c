@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "mcp/eras.h"
+#include "mcp/listen.h"
 
 /* POST. */
 
@@ -42,6 +43,12 @@ static bool read_message (call_t *call)
     json_t *params = json_object_get (call->message, "params");
     if (json_is_string (id) || json_is_integer (id))
         call->id = input_member (call->text, "id");
+    if (!service_has_room (call->mcp->service)) {
+        json_decref (call->message);
+        call->message = NULL;
+        call_busy (call);
+        return false;
+    }
     call->method = json_string_value (json_object_get (call->message, "method"));
     call->params = json_is_object (params) ? params : NULL;
     if (version == NULL || strcmp (version, "2.0") != 0)
@@ -118,7 +125,7 @@ static void run (void *context, exchange_t *exchange)
     } else if (method == HTTP_METHOD_DELETE) {
         legacy_end (call);
     } else {
-        legacy_resume (call);
+        legacy_get (call);
     }
 }
 
@@ -159,4 +166,5 @@ void mcp_change (mcp_t *self, tools_t *tools)
     mcp_numbers_change (&self->numbers, self->tools, tools);
     tools_release (self->tools);
     self->tools = tools;
+    listen_tools_changed (self);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trees.h"
 #include "ids.h"
 #include "mcp/eras.h"
 #include "mcp/follow.h"
@@ -47,7 +48,7 @@ void tool_list (call_t *call)
     for (; at < tools->count && shown < PAGE; at++) {
         const tool_t *tool = &tools->list[at];
         const char *json = call->era == ERA_2025 ? tool->shown_25 : tool->shown;
-        if (tool->roles != 0 && (tool->roles & roles) == 0)
+        if (!tool_shows (tool, roles))
             continue;
         json_write_raw (&writer, json, strlen (json));
         shown++;
@@ -83,6 +84,23 @@ static bool find_tool (call_t *call)
     }
     snprintf (text, sizeof text, "Unknown tool: %.100s", name != NULL ? name : "params.name");
     call_error (call, 200, RPC_PARAMS, text, NULL);
+    return false;
+}
+
+/* By the present time: a body that came slowly is no call of long ago. */
+static bool judge_rate (call_t *call)
+{
+    service_t *service = call->mcp->service;
+    const uint64_t *numbers = service->settings.numbers;
+    uint64_t left, wait_ms;
+    if (rate_take (&call->exchange->principal->calls, numbers[SETTING_CALL_RATE],
+                   numbers[SETTING_CALL_RATE_BURST], clock_us (CLOCK_MONOTONIC), &left, &wait_ms))
+        return true;
+    service->numbers.rate_limited++;
+    const tmq_error_t error = {.code = TMQ_LIMIT,
+                               .retry_after_ms = (uint32_t) wait_ms,
+                               .text = "more calls of tools in a second than 'call_rate' allows"};
+    call_code (call, TMQ_LIMIT, &error);
     return false;
 }
 
@@ -132,7 +150,7 @@ static bool judge_needs (call_t *call)
             has |= strcmp (capability_name (one), key) == 0 && (call->capabilities & one) != 0;
         if (has)
             continue;
-        char *text = json_dumps (call->tool->needs, JSON_COMPACT);
+        char *text = trees_text (call->tool->needs, JSON_COMPACT);
         lacks (call, text != NULL ? text : "{}");
         free (text);
         return false;
@@ -150,17 +168,7 @@ static bool judge_arguments (call_t *call, const json_t *arguments)
     bytes_append_text (&text, "The arguments do not fit the tool's inputSchema:\n");
     bytes_append (&text, flaws.data, flaws.length);
     json_writer_t writer = call_result (call, &out, NULL);
-    json_write_key (&writer, "content");
-    json_write_array_begin (&writer);
-    json_write_object_begin (&writer);
-    json_write_key (&writer, "type");
-    json_write_text (&writer, "text");
-    json_write_key (&writer, "text");
-    json_write_string (&writer, text.data, text.length);
-    json_write_object_end (&writer);
-    json_write_array_end (&writer);
-    json_write_key (&writer, "isError");
-    json_write_bool (&writer, true);
+    render_tool_error (&writer, (const char *) text.data, text.length);
     bytes_free (&flaws);
     bytes_free (&text);
     call_finish (call, &writer);
@@ -172,7 +180,7 @@ static bool make_digest (call_t *call, const json_t *arguments)
 {
     crypto_generichash_state state;
     uint8_t hash[DIGEST_BYTES];
-    char *text = json_dumps (arguments, JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = trees_text (arguments, JSON_COMPACT | JSON_SORT_KEYS);
     if (text == NULL) {
         call_error (call, 200, RPC_INTERNAL, "memory is exhausted", NULL);
         return false;
@@ -227,7 +235,7 @@ static bool read_answers (call_t *call)
         good = good && json_is_object (value);
     }
     if (good && answers != NULL)
-        call->answers = json_dumps (answers, JSON_COMPACT);
+        call->answers = trees_text (answers, JSON_COMPACT);
     if (!good)
         call_error (call, 200, RPC_PARAMS, "inputResponses is an object of objects", NULL);
     return good;
@@ -298,7 +306,7 @@ static char *make_meta (const call_t *call)
             json_array_append_new (can, json_string (capability_name (one)));
     json_object_set_new (mcp, "capabilities", can);
     json_t *meta = json_pack ("{s:o}", "mcp", mcp);
-    char *text = json_dumps (meta, JSON_COMPACT);
+    char *text = trees_text (meta, JSON_COMPACT);
     json_decref (meta);
     return text;
 }
@@ -340,10 +348,10 @@ static void fill_room (const call_t *call, task_room_t *room)
     memcpy (room->labels, tool->labels, sizeof tool->labels);
     room->submit.labels = room->labels;
     put_label (room, PRINCIPAL_LABEL, principal);
-    put_label (room, "gw.tool", tool->name);
+    put_label (room, TOOL_LABEL, tool->name);
     put_label (room, "gw.gen", call->era == ERA_2026 ? "2026" : "2025");
-    if (call->era == ERA_2025)
-        put_label (room, "gw.session", call->session.id);
+    if (call->era == ERA_2025 && call->as_task)
+        put_label (room, SESSION_LABEL, call->session.id);
     slice_t payload = tool->whole_params ? input_member (call->text, "params")
                                          : call_raw (call, "arguments", &room->owned);
     if (payload.length == 0)
@@ -421,7 +429,7 @@ void tool_call (call_t *call)
     const json_t *given = json_object_get (call->params, "arguments");
     const json_t *token =
         json_object_get (json_object_get (call->params, "_meta"), "progressToken");
-    if (!find_tool (call) || !judge_support (call) || !judge_needs (call))
+    if (!find_tool (call) || !judge_rate (call) || !judge_support (call) || !judge_needs (call))
         return;
     if (given != NULL && !json_is_object (given)) {
         call_error (call, 200, RPC_PARAMS, "params.arguments is an object", NULL);

@@ -5,12 +5,14 @@
 #include "mcp/tools.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "auth/policy.h"
+#include "base/trees.h"
 #include "ids.h"
 #include "json.h"
 #include "units.h"
@@ -178,6 +180,13 @@ static bool put_needs (const reader_t *reader, tool_t *tool, const char *key, co
     return true;
 }
 
+static bool put_says (const reader_t *reader, tool_t *tool, const char *key, const json_t *value)
+{
+    tool->says = json_string_value (value);
+    return (tool->says != NULL && json_string_length (value) <= TOOL_SAYS_BYTES_MAX) ||
+           refuse (reader, "taskmq.%s is a text of at most %d bytes", key, TOOL_SAYS_BYTES_MAX);
+}
+
 static const struct {
     const char *key;
     put_fn *put;
@@ -186,7 +195,7 @@ static const struct {
                {"inline", put_times},    {"wait_max", put_times}, {"attempts", put_number},
                {"priority", put_number}, {"labels", put_labels},  {"payload", put_word},
                {"dedup", put_word},      {"roles", put_roles},    {"ask", put_asks},
-               {"requires", put_needs}};
+               {"requires", put_needs},  {"says", put_says}};
 
 static bool read_ours (const reader_t *reader, tool_t *tool)
 {
@@ -281,10 +290,8 @@ static bool read_schemas (const reader_t *reader, tool_t *tool)
     }
     if (output == NULL)
         return true;
-    schema_t *schema = schema_new (output, error);
-    const bool good = schema != NULL;
-    schema_free (&schema);
-    return good || refuse (reader, "outputSchema %s", error);
+    tool->output = schema_new (output, error);
+    return tool->output != NULL || refuse (reader, "outputSchema %s", error);
 }
 
 static bool read_support (const reader_t *reader, tool_t *tool)
@@ -336,12 +343,19 @@ static bool read_members (const reader_t *reader, const tool_t *tool)
     return true;
 }
 
+/* Those of 2025 know outputs that are objects only, and take no list with another one in it. */
 static bool show (const reader_t *reader, tool_t *tool)
 {
-    tool->shown_25 = json_dumps (tool->json, JSON_COMPACT);
     json_t *copy = json_copy (tool->json);
+    const json_t *output = json_object_get (copy, "outputSchema");
+    const char *type = json_string_value (json_object_get (output, "type"));
     json_object_del (copy, "execution");
-    tool->shown = json_dumps (copy, JSON_COMPACT);
+    tool->shown = trees_text (copy, JSON_COMPACT);
+    json_decref (copy);
+    copy = json_copy (tool->json);
+    if (type == NULL || strcmp (type, "object") != 0)
+        json_object_del (copy, "outputSchema");
+    tool->shown_25 = trees_text (copy, JSON_COMPACT);
     json_decref (copy);
     return (tool->shown != NULL && tool->shown_25 != NULL) || refuse (reader, "no memory is left");
 }
@@ -457,6 +471,7 @@ void tools_release (tools_t *self)
         return;
     for (size_t i = 0; i < self->count; i++) {
         schema_free (&self->list[i].input);
+        schema_free (&self->list[i].output);
         json_decref (self->list[i].json);
         json_decref (self->list[i].ours);
         free (self->list[i].shown);
@@ -467,11 +482,32 @@ void tools_release (tools_t *self)
     free (self);
 }
 
+bool tool_shows (const tool_t *self, unsigned roles)
+{
+    return self->roles == 0 || (self->roles & roles) != 0;
+}
+
+void tools_digest (char out[TOOLS_DIGEST_SIZE], const tools_t *self, unsigned roles)
+{
+    crypto_generichash_state state;
+    uint8_t hash[(TOOLS_DIGEST_SIZE - 1) / 2];
+    crypto_generichash_init (&state, NULL, 0, sizeof hash);
+    for (size_t i = 0; i < self->count; i++) {
+        const tool_t *tool = &self->list[i];
+        if (!tool_shows (tool, roles))
+            continue;
+        crypto_generichash_update (&state, (const uint8_t *) tool->shown, strlen (tool->shown) + 1);
+        crypto_generichash_update (&state, (const uint8_t *) tool->shown_25,
+                                   strlen (tool->shown_25) + 1);
+    }
+    crypto_generichash_final (&state, hash, sizeof hash);
+    hex_encode (out, hash, sizeof hash);
+}
+
 tool_t *tools_find (const tools_t *self, const char *name, unsigned roles)
 {
     for (size_t i = 0; i < self->count; i++)
         if (strcmp (self->list[i].name, name) == 0)
-            return self->list[i].roles == 0 || (self->list[i].roles & roles) != 0 ? &self->list[i]
-                                                                                  : NULL;
+            return tool_shows (&self->list[i], roles) ? &self->list[i] : NULL;
     return NULL;
 }

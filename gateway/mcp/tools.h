@@ -18,8 +18,10 @@ enum {
     TOOLS_MAX = 1000,
     TOOLS_BYTES_MAX = 4 * 1024 * 1024, /* of the file */
     TOOLS_ERROR_SIZE = 1024,
+    TOOLS_DIGEST_SIZE = 33,
     TOOL_NAME_MAX = 64,
     TOOL_HEADERS_MAX = 16,
+    TOOL_SAYS_BYTES_MAX = 1024,
     TOOL_LABELS_MAX = 12, /* of 16; the others are the gateway's */
     TOOL_TTL_MS_MIN = 60000
 };
@@ -37,10 +39,12 @@ typedef struct tool {
     const char *name;
     json_t *json;   /* without our member */
     char *shown;    /* compact, without "execution"; to be followed by … */
-    char *shown_25; /* the same with it */
+    char *shown_25; /* the same with it, for those of 2025 */
     task_support_t support;
     unsigned roles; /* who sees it; 0: everybody */
     schema_t *input;
+    schema_t *output; /* what its results are to fit; NULL: anything does */
+    const char *says; /* to the model while a task of it works; NULL: nothing */
     tool_header_t headers[TOOL_HEADERS_MAX];
     size_t headers_count;
     /* Of the task. Texts are of json, or of ours. */
@@ -69,6 +73,9 @@ tools_t *tools_parse (const char *text, size_t length, char error[TOOLS_ERROR_SI
 tools_t *tools_read (const char *path, char error[TOOLS_ERROR_SIZE]);
 tools_t *tools_retain (tools_t *self);
 void tools_release (tools_t *self); /* accepts NULL */
+bool tool_shows (const tool_t *self, unsigned roles);
+/* Of what roles may see of the tools: 32 hex digits that differ when that does. */
+void tools_digest (char out[TOOLS_DIGEST_SIZE], const tools_t *self, unsigned roles);
 /* The tool of that name that roles may see; NULL: there is none. */
 tool_t *tools_find (const tools_t *self, const char *name, unsigned roles);
 

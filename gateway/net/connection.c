@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/trees.h"
 #include "timestamp.h"
 
 enum {
@@ -63,12 +64,14 @@ static uint64_t limit_of (const connection_t *self, setting_t setting)
     return self->set->settings->numbers[setting];
 }
 
-/* Memory that bodies and answers of all connections take. */
+/* Memory that bodies and answers of all connections take, beside what is parsed of them. */
 
 static bool charge (connection_t *self, uint64_t *account, uint64_t bytes)
 {
     uint64_t *used = &self->set->numbers.memory_bytes;
-    if (bytes > limit_of (self, SETTING_MEMORY_BYTES_MAX) - *used)
+    const uint64_t most = limit_of (self, SETTING_MEMORY_BYTES_MAX);
+    const uint64_t held = *used + trees_bytes ();
+    if (held > most || bytes > most - held)
         return false;
     *used += bytes;
     *account += bytes;

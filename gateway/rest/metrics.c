@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/trees.h"
 #include "exposition.h"
 #include "rest/handlers.h"
 #include "rest/routes.h"
@@ -174,8 +175,12 @@ void metrics_write_own (bytes_t *out, const service_t *service)
                 "connections for which there was no room", connections->refused);
     put_number (out, "gateway_timeouts_total", "counter",
                 "heads and bodies that did not come in time", connections->timeouts);
-    put_number (out, "gateway_memory_bytes", "gauge", "bodies and answers that are held",
-                connections->memory_bytes);
+    put_head (out, "gateway_memory_bytes", "gauge",
+              "bodies and answers that are held, and what JSON takes when it is parsed");
+    bytes_append_format (out,
+                         "taskmq_gateway_memory_bytes{use=\"buffers\"} %" PRIu64
+                         "\ntaskmq_gateway_memory_bytes{use=\"trees\"} %" PRIu64 "\n",
+                         connections->memory_bytes, trees_bytes ());
 }
 
 /* A scrape asks for one namespace of the token after the other. */

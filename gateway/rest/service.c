@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+#include "base/trees.h"
+
+bool service_has_room (const service_t *self)
+{
+    const uint64_t held = self->connections != NULL ? self->connections->memory_bytes : 0;
+    return held + trees_bytes () <= self->settings.numbers[SETTING_MEMORY_BYTES_MAX];
+}
+
 link_t *service_link (const service_t *self, const char *ns)
 {
     for (size_t i = 0; i < self->links_count; i++)

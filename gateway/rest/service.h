@@ -69,6 +69,8 @@ typedef struct service {
     service_numbers_t numbers;
 } service_t;
 
+/* False: bodies, answers and trees take as much memory as they may. */
+bool service_has_room (const service_t *self);
 link_t *service_link (const service_t *self, const char *ns);
 service_t *service_of (const exchange_t *exchange);
 

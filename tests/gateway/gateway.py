@@ -63,6 +63,8 @@ class Gateway:
         self.process = subprocess.Popen(
             [program("taskmq-gateway"), "--data", self.broker.data, "--listen", "127.0.0.1:0",
              *self.options], stderr=self.log, stdout=self.log, preexec_fn=die_with_the_test)
+        with open(self.path("gateway.pid"), "w", encoding="utf-8") as file:
+            file.write(str(self.process.pid))
 
         def is_ready():
             assert self.process.poll() is None, self.read_log()

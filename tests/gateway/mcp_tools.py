@@ -8,6 +8,7 @@ CallToolResult on stdout. Run by taskctl work for each task."""
 
 import json
 import os
+import signal
 import socket
 import sys
 import time
@@ -82,7 +83,7 @@ def image():
 def slow():
     say("status computing")
     time.sleep(arguments.get("seconds", 0))
-    text(f"done {arguments.get('label')}")
+    text(f"done {arguments.get('label')}" + "." * arguments.get("dots", 0))
 
 
 def progress():
@@ -161,6 +162,33 @@ def with_answers():
     text(f"hello {answers['user_name']['content']['name']}")
 
 
+def changed():
+    """The file of tools is another one, and the gateway reads it."""
+    with open("tools.json", encoding="utf-8") as file:
+        tools = json.load(file)
+    tools["tools"][0]["description"] += "."
+    with open("tools.new", "w", encoding="utf-8") as file:
+        json.dump(tools, file)
+    os.rename("tools.new", "tools.json")
+    with open(".taskmq/gateway.pid", encoding="utf-8") as file:
+        os.kill(int(file.read()), signal.SIGHUP)
+    text("changed")
+
+
+def measure():
+    """A result that was thought up by the caller."""
+    time.sleep(arguments.get("seconds", 0))
+    json.dump(arguments["give"], sys.stdout)
+
+
+def once():
+    """Leaves a line for each time that it runs."""
+    with open("runs", "a", encoding="utf-8") as file:
+        file.write(arguments["label"] + "\n")
+    time.sleep(arguments.get("seconds", 0))
+    text("done " + arguments["label"])
+
+
 OK = elicit("ok?", {"ok": {"type": "boolean"}}, ["ok"])
 CONFIRM = {"confirm": {"type": "boolean"}}
 TOOLS = {
@@ -168,6 +196,11 @@ TOOLS = {
     "echo": lambda: text(json.dumps(call)),
     "x_header": lambda: text(f"region {arguments['region']}"),
     "slow_compute": slow,
+    "work_in_steps": progress,
+    "measure": measure,
+    "list_sizes": measure,
+    "test_trigger_tool_change": changed,
+    "once": once,
     "failing_job": lambda: (time.sleep(1), fail("the job failed")),
     "confirm_delete": lambda: text("deleted" if deleted(ask(confirm=elicit(
         f"Delete {arguments.get('filename')}?", CONFIRM, ["confirm"]))["confirm"]) else "kept"),

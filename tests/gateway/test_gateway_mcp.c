@@ -94,6 +94,7 @@ static void test_each_mistake_is_told (void **state)
         {TOOL ("", ",\"roles\":[\"king\"]"), "taskmq.roles is an array of roles"},
         {TOOL ("", ",\"ask\":{\"k\":{}}"), "taskmq.ask: 'k' is no"},
         {TOOL ("", ",\"requires\":[]"), "taskmq.requires is an object of objects"},
+        {TOOL ("", ",\"says\":7"), "taskmq.says is a text of at most 1024 bytes"},
         {"{\"tools\":[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":"
          "{\"type\":\"number\",\"x-mcp-header\":\"A\"}}},\"taskmq\":{\"queue\":\"q\"}}]}",
          "which is no string, integer or boolean"},
@@ -142,7 +143,7 @@ static void assert_outcome (tmq_task_t task, era_t era, bool related, const char
 {
     bytes_t out = BYTES_INIT;
     json_writer_t writer = {&out, false};
-    render_outcome (&writer, &task, era, related);
+    assert_true (render_outcome (&writer, &task, era, related, NULL));
     assert_string_equal (bytes_text (&out), wanted);
     bytes_free (&out);
 }
@@ -207,6 +208,99 @@ static void test_results_of_mcp_stay_as_they_are (void **state)
                     "object\"}");
 }
 
+#define UNFIT "The tool's result does not fit its outputSchema:\\n"
+
+/* What is to fit; the lines that say why it does not, or NULL. */
+static void assert_judged (tmq_task_t task, const char *unfit)
+{
+    char error[SCHEMA_ERROR_SIZE];
+    json_t *document = json_loads ("{\"type\":\"object\",\"required\":[\"a\"]}", 0, NULL);
+    schema_t *schema = schema_new (document, error);
+    for (int related = 0; related < 2; related++) {
+        bytes_t out = BYTES_INIT;
+        json_writer_t writer = {&out, false};
+        const bool good = render_outcome (&writer, &task, ERA_2025, related != 0, schema);
+        assert_int_equal (good, unfit == NULL);
+        assert_int_equal (strstr (bytes_text (&out), UNFIT) != NULL, unfit != NULL);
+        if (unfit != NULL) {
+            assert_non_null (strstr (bytes_text (&out), unfit));
+            assert_non_null (strstr (bytes_text (&out), "\"isError\":true"));
+            assert_null (strstr (bytes_text (&out), "structuredContent\":"));
+        }
+        assert_int_equal (strstr (bytes_text (&out), "related-task") != NULL, related);
+        bytes_free (&out);
+    }
+    schema_free (&schema);
+    json_decref (document);
+}
+
+static void test_results_fit_what_their_tool_promises (void **state)
+{
+    (void) state;
+    assert_judged (ended (TMQ_STATUS_COMPLETED, "application/json", "{\"a\":1}"), NULL);
+    assert_judged (ended (TMQ_STATUS_COMPLETED, "application/json", "{}"), "(the whole): has no a");
+    assert_judged (ended (TMQ_STATUS_COMPLETED, "application/json", "[1]"), "is not of type");
+    assert_judged (ended (TMQ_STATUS_COMPLETED, "application/json", "{"), "that can be read");
+    assert_judged (ended (TMQ_STATUS_COMPLETED, "text/plain", "{\"a\":1}"), "that can be read");
+    assert_judged (ended (TMQ_STATUS_COMPLETED, RESULT_TYPE,
+                          "{\"content\":[],\"structuredContent\":{\"a\":1}}"),
+                   NULL);
+    assert_judged (ended (TMQ_STATUS_COMPLETED, RESULT_TYPE,
+                          "{\"content\":[],\"structuredContent\":{\"b\":1}}"),
+                   "has no a");
+    assert_judged (ended (TMQ_STATUS_COMPLETED, RESULT_TYPE, "{\"content\":[]}"),
+                   "that can be read");
+    assert_judged (ended (TMQ_STATUS_COMPLETED, RESULT_TYPE, "{\"isError\":true}"), NULL);
+    tmq_task_t task = ended (TMQ_STATUS_COMPLETED, "application/json", "");
+    task.result_bytes = task.result_blob.bytes = 1000000;
+    assert_judged (task, "it has 1000000 bytes, which no answer holds");
+}
+
+/* What a client may see decides whether it hears of a change. */
+static void test_the_digest_of_tools (void **state)
+{
+    static const char *const texts[] = {
+        TOOL ("", ""),
+        TOOL ("", ",\"ttl\":\"2h\""),
+        TOOL (",\"title\":\"T\"", ""),
+        TOOL (",\"execution\":{\"taskSupport\":\"optional\"}", ""),
+        TOOL (",\"outputSchema\":{\"type\":\"array\"}", ""),
+        TOOL (",\"title\":\"T\"", ",\"roles\":[\"operator\"]"),
+    };
+    enum { COUNT = sizeof texts / sizeof *texts };
+    char digests[COUNT][2][TOOLS_DIGEST_SIZE];
+    char error[TOOLS_ERROR_SIZE];
+    (void) state;
+    for (size_t i = 0; i < COUNT; i++) {
+        tools_t *tools = tools_parse (texts[i], strlen (texts[i]), error);
+        assert_non_null (tools);
+        tools_digest (digests[i][0], tools, ROLE_CLIENT);
+        tools_digest (digests[i][1], tools, ROLE_OPERATOR);
+        tools_release (tools);
+    }
+    assert_string_equal (digests[0][0], digests[1][0]); /* what is ours is not seen */
+    for (size_t i = 2; i < COUNT; i++)
+        assert_string_not_equal (digests[0][0], digests[i][0]);
+    assert_string_equal (digests[2][1], digests[5][1]);
+    assert_string_not_equal (digests[2][0], digests[5][0]);
+}
+
+/* Those of 2025 know outputs that are objects only. */
+static void test_outputs_that_2025_is_shown (void **state)
+{
+    static const char array[] = TOOL (",\"outputSchema\":{\"type\":\"array\"}", "");
+    static const char object[] = TOOL (",\"outputSchema\":{\"type\":\"object\"}", "");
+    char error[TOOLS_ERROR_SIZE];
+    (void) state;
+    tools_t *tools = tools_parse (array, strlen (array), error);
+    assert_non_null (strstr (tools->list[0].shown, "outputSchema"));
+    assert_null (strstr (tools->list[0].shown_25, "outputSchema"));
+    tools_release (tools);
+    tools = tools_parse (object, strlen (object), error);
+    assert_non_null (strstr (tools->list[0].shown_25, "outputSchema"));
+    tools_release (tools);
+}
+
 /* Sessions. */
 
 static void test_sessions (void **state)
@@ -248,9 +342,13 @@ static void test_sessions (void **state)
 
 int main (void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_a_file_of_tools), cmocka_unit_test (test_each_mistake_is_told),
-        cmocka_unit_test (test_outcomes), cmocka_unit_test (test_results_of_mcp_stay_as_they_are),
-        cmocka_unit_test (test_sessions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test (test_a_file_of_tools),
+                                       cmocka_unit_test (test_each_mistake_is_told),
+                                       cmocka_unit_test (test_outcomes),
+                                       cmocka_unit_test (test_results_of_mcp_stay_as_they_are),
+                                       cmocka_unit_test (test_results_fit_what_their_tool_promises),
+                                       cmocka_unit_test (test_the_digest_of_tools),
+                                       cmocka_unit_test (test_outputs_that_2025_is_shown),
+                                       cmocka_unit_test (test_sessions)};
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,16 +60,19 @@ class Client:
     def send(self, message, **fields):
         return self.gateway.post("/mcp", message, token=self.token, **{**self.fields(), **fields})
 
-    def post(self, method, params=None, **fields):
+    def message(self, method, params=None):
         self.number += 1
         params = dict(params or {})
         if self.version == MODERN:
             params["_meta"] = {META + "protocolVersion": MODERN,
                                META + "clientCapabilities": self.capabilities,
                                **params.get("_meta", {})}
-        message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+        return {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+
+    def post(self, method, params=None, **fields):
+        message = self.message(method, params)
         return self.gateway.post("/mcp", message, token=self.token,
-                                 **{**self.fields(method, params), **fields})
+                                 **{**self.fields(method, message["params"]), **fields})
 
     def messages(self, answer):
         """Of an answer that may be a stream: all messages, the answer last."""
@@ -98,16 +102,19 @@ class Client:
 
 
 class Stage:
-    """A broker, its gateway with the tools, and a worker for them."""
+    """A broker, its gateway with a copy of the tools, and a worker for them."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, configuration=("call_rate = 10000", "call_rate_burst = 10000")):
         self.broker = Broker()
         self.options = options
+        self.configuration = configuration
 
     def __enter__(self):
         self.broker.start()
-        self.gateway = Gateway(self.broker, "--tools", os.path.join(HERE, "tools.json"),
-                               *self.options)
+        tools = os.path.join(self.broker.home, "tools.json")
+        shutil.copy(os.path.join(HERE, "tools.json"), tools)
+        self.gateway = Gateway(self.broker, "--tools", tools, *self.options,
+                               configuration=self.configuration)
         self.gateway.start()
         self.worker = subprocess.Popen(
             [program("taskctl"), "work", "tools", "-j", "32", "--result-type", RESULT, "--",
@@ -137,7 +144,7 @@ def test_modern(gateway):
     check("kind", found["resultType"], "complete")
     assert "tasks" not in found["capabilities"], found
     tools = client.ask("tools/list")
-    check("tools", len(tools["tools"]), 34)
+    check("tools", len(tools["tools"]), 39)
     check("hidden", [tool for tool in tools["tools"] if "taskmq" in tool or "execution" in tool], [])
     result = client.call("greet", {"name": "Ann"})
     check("greet", (text_of(result), result["resultType"]), ("Hello, Ann!", "complete"))
@@ -352,15 +359,22 @@ def test_streams(gateway):
                                                 "data": "a log line"})
 
 
-def open_stream(gateway, client, message, **more):
-    """A request whose answer is read piece by piece."""
+def open_request(gateway, client, message=None, **more):
+    """The connection of a request that was sent. Without a message: GET."""
     connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
-    fields = {name.replace("_", "-"): value
-              for name, value in {**client.fields(message["method"], message["params"]),
-                                  **more}.items()}
-    connection.request("POST", "/mcp", json.dumps(message),
-                       {"Content-Type": "application/json",
-                        "Authorization": "Bearer " + gateway.first_token, **fields})
+    told = client.fields(message["method"], message["params"]) if message else client.fields()
+    fields = {name.replace("_", "-"): value for name, value in {**told, **more}.items()}
+    token = gateway.first_token if client.token == "first" else client.token
+    connection.request("POST" if message else "GET", "/mcp",
+                       json.dumps(message) if message else None,
+                       {**({"Content-Type": "application/json"} if message else {}),
+                        "Authorization": "Bearer " + token, **fields})
+    return connection
+
+
+def open_stream(gateway, client, message=None, **more):
+    """A request whose answer is read piece by piece."""
+    connection = open_request(gateway, client, message, **more)
     return connection, connection.getresponse()
 
 
@@ -368,7 +382,10 @@ def next_event(response):
     """Id and message of the next event that has data."""
     found, data = None, ""
     while True:
-        line = response.readline().decode().rstrip("\n")
+        line = response.readline().decode()
+        if not line:
+            raise EOFError
+        line = line.rstrip("\n")
         if line.startswith("id:"):
             found = line[3:].strip()
         elif line.startswith("data:"):
@@ -481,9 +498,57 @@ def test_numbers(gateway):
     assert b"made-up" not in gateway.get("/metrics").body
 
 
+def test_outputs(gateway):
+    """What does not fit outputSchema is an error of the tool, however it is asked for."""
+    def told(gateway):
+        text = gateway.get("/metrics").body.decode()
+        return [int(line.split()[-1]) for line in text.splitlines()
+                if line.startswith('taskmq_gateway_tool_unfit_results_total{tool="measure"}')][0]
+    modern = Client(gateway, capabilities=TASKS)
+    legacy = Client(gateway, "2025-11-25")
+    good = {"content": [], "structuredContent": {"size": 3}}
+    before = told(gateway)
+    for client in (modern, legacy):
+        found = client.call("measure", {"give": good})
+        check("fits", (found["structuredContent"], "isError" in found), ({"size": 3}, False))
+    bad = "The tool's result does not fit its outputSchema:\n"
+    for give, why in (({"structuredContent": {"size": "3"}}, '/size: is not of type "integer"'),
+                      ({"content": []}, "there is no structuredContent that can be read")):
+        for client in (modern, legacy):
+            found = client.call("measure", {"give": {"content": [], **give}})
+            check("unfit", (text_of(found), found["isError"], "structuredContent" in found),
+                  (bad + why + "\n", True, False))
+    own = {"content": [{"type": "text", "text": "no such thing"}], "isError": True}
+    check("an error of its own", text_of(modern.call("measure", {"give": own})), "no such thing")
+    unfit = {"give": {"content": [], "structuredContent": 7}}
+    task = legacy.call("measure", unfit, task={})["task"]["taskId"]
+    result = legacy.ask("tasks/result", {"taskId": task})
+    check("tasks/result", (result["isError"], result["_meta"][META + "related-task"]["taskId"]),
+          (True, task))
+    handle = modern.call("measure", {**unfit, "seconds": 0.5})
+    done = settle(modern, handle["taskId"], "completed")
+    check("tasks/get", done["result"]["isError"], True)
+    assert told(gateway) - before >= 6, told(gateway)
+    # Those of 2025 know outputs that are objects only.
+    shown = {tool["name"]: tool for client in (legacy,) for tool in client.ask("tools/list")["tools"]}
+    check("of 2025", ("outputSchema" in shown["measure"], "outputSchema" in shown["list_sizes"]),
+          (True, False))
+    shown = {tool["name"]: tool for tool in modern.ask("tools/list")["tools"]}
+    check("of 2026", "outputSchema" in shown["list_sizes"], True)
+    check("a list", modern.call("list_sizes", {"give": {"content": [], "structuredContent": [1]}})
+          ["structuredContent"], [1])
+
+
+def test_says(gateway):
+    legacy = Client(gateway, "2025-11-25")
+    handle = legacy.call("measure", {"give": {"content": [], "structuredContent": {"size": 1}}},
+                         task={})
+    check("says", handle["_meta"], {META + "model-immediate-response": "It is being measured."})
+
+
 PARTS = {
     "plain": (test_modern, test_modern_refusals, test_envelopes, test_legacy, test_sessions,
-              test_numbers),
+              test_numbers, test_outputs, test_says),
     "tasks": (test_modern_tasks, test_modern_questions_of_tasks, test_modern_questions_of_calls,
               test_legacy_tasks),
     "streams": (test_streams, test_legacy_questions, test_resumption, test_clients_that_leave),

@@ -8,7 +8,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { createTaskSessionFromClient, resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolResultSchema, ElicitRequestSchema, TaskStatusNotificationSchema,
+  ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 
 const url = process.argv[2];
 const version = '2026-07-28';
@@ -76,7 +77,45 @@ async function tryTaskSession(generation) {
   await client.close();
 }
 
+// Calls until it is heard: a stream of 2025 begins beside the first calls, and tells what comes then.
+async function changeUntil(heard, call) {
+  for (let told = false; !told;) {
+    await call();
+    told = await Promise.race([heard.then(() => true), new Promise(resolve => setTimeout(resolve, 300, false))]);
+  }
+}
+
+async function tryOldNotifications() {
+  const client = new OldClient({ name: 't', version: '1' }, { capabilities: { tasks: {} } });
+  const heard = new Promise(resolve => client.setNotificationHandler(ToolListChangedNotificationSchema, resolve));
+  const statuses = [];
+  client.setNotificationHandler(TaskStatusNotificationSchema, note => { statuses.push(note.params.status); });
+  await client.connect(new OldTransport(new URL(url)));
+  await changeUntil(heard, () => client.callTool({ name: 'test_trigger_tool_change', arguments: {} }));
+  await client.listTools();
+  const stream = client.experimental.tasks.callToolStream({ name: 'slow_compute', arguments: { seconds: 1 } },
+    CallToolResultSchema, { task: { ttl: 60000 } });
+  for await (const message of stream) assert.notEqual(message.type, 'error');
+  while (!statuses.includes('completed')) await new Promise(resolve => setTimeout(resolve, 20));
+  await client.close();
+}
+
+async function tryListening() {
+  const client = new Client({ name: 't', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+  const heard = new Promise(resolve => client.setNotificationHandler('notifications/tools/list_changed', resolve));
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  const subscription = await client.listen({ toolsListChanged: true, promptsListChanged: true });
+  assert.deepEqual(subscription.honoredFilter, { toolsListChanged: true });
+  await client.callTool({ name: 'test_trigger_tool_change', arguments: {} });
+  await heard;
+  await subscription.close();
+  assert.equal(await subscription.closed, 'local');
+  await client.close();
+}
+
 await tryOldClient();
+await tryOldNotifications();
+await tryListening();
 await tryTaskSession('v1');
 await tryTaskSession('v2');
-console.log('official clients: sdk, ext-tasks v1 and v2');
+console.log('official clients: sdk, ext-tasks v1 and v2, notifications of both');
