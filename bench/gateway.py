@@ -39,6 +39,8 @@ IDLE = 4096
 META = "io.modelcontextprotocol/"
 SETTINGS = """rate = 1000000
 rate_burst = 1000000
+call_rate = 1000000
+call_rate_burst = 1000000
 principal_requests_max = 100000
 connections_max = 20000
 connection_requests_max = 1000000000

@@ -177,7 +177,6 @@ def changed():
 
 def measure():
     """A result that was thought up by the caller."""
-    time.sleep(arguments.get("seconds", 0))
     json.dump(arguments["give"], sys.stdout)
 
 
