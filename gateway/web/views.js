@@ -6,7 +6,7 @@
 
 import { dirty, h, say } from "./dom.js";
 import { answerForm } from "./form.js";
-import { get, may, mayChange, post, query, session, Source, stream } from "./net.js";
+import { bytesOf, get, may, mayChange, post, query, session, Source, stream } from "./net.js";
 import { ago, ask, badge, bytes, curl, duration, empty, number, plural, shell, shortId, shown, spark, taskctl, time, timeText, tree, word } from "./show.js";
 import { remark } from "./tasks.js";
 
@@ -269,13 +269,22 @@ export class Events extends View {
   }
 }
 
+// The gateway's own numbers, of all namespaces together.
+async function readOwn() {
+  const text = new TextDecoder().decode((await bytesOf("/metrics")).bytes);
+  const out = { connections: 0, streams: 0, waits: 0, memory_bytes: 0 };
+  for (const [, name, value] of text.matchAll(/^taskmq_gateway_(connections|streams|waits|memory_bytes)(?:\{[^}]*\})? (\d+)$/gm)) out[name] += Number(value);
+  return out;
+}
+
 export class System extends View {
   title = "System";
   constructor() {
     super();
     this.stats = new Source(() => get("/v1/stats"), 2000);
     this.ready = new Source(async () => (await fetch("/readyz", { cache: "no-store" })).json(), 2000);
-    this.sources = [this.stats, this.ready];
+    this.own = may("operator") ? new Source(readOwn, 2000) : null;
+    this.sources = [this.stats, this.ready, this.own].filter(Boolean);
     this.filter = "";
     this.start();
   }
@@ -284,6 +293,8 @@ export class System extends View {
       h("dl", { class: "pairs" }, [
         ["You are", `${session.principal} (${session.roles.join(", ")})`], ["Namespaces", session.namespaces.join(", ")], ["Known by", session.by],
         ["Broker", this.ready.data ? this.ready.data.broker : "–"], ["Events", `${stream.state}, ${number(stream.count)} seen, ${plural(stream.gaps, "gap")}`], ["Cursor", stream.cursor || "–"],
+        ["Generation", stream.cursor.split("-")[0] || "–"],
+        ...(this.own?.data ? [["Connections", number(this.own.data.connections)], ["Streams", number(this.own.data.streams)], ["Long polls", plural(this.own.data.waits, "task")], ["Bodies held", bytes(this.own.data.memory_bytes)]] : []),
         ["Gateway", h("span", {}, h("a", { href: "/openapi.json" }, "openapi.json"), " · ", h("a", { href: "/metrics" }, "metrics"))],
       ].map(([name, value]) => h("div", { key: name }, h("dt", {}, name), h("dd", {}, value)))),
       h("section", {}, h("h2", {}, "Counters of the broker"),

@@ -202,6 +202,13 @@ async function tryLogs(page) {
   passed("what a worker writes is shown while it works");
 }
 
+async function trySystem(page) {
+  await go(page, "#/system", "System");
+  await page.locator("dt", { hasText: "Streams" }).waitFor();
+  check("a stream is this page's", Number(await page.locator("div", { has: page.locator("dt", { hasText: /^Streams$/ }) }).last().locator("dd").textContent()) >= 1, true);
+  passed("the system view tells of the gateway");
+}
+
 async function tryTools(page) {
   site.work("shout", 'cat >&2; echo "LOUD"');
   await go(page, "#/tools", "Tools");
@@ -342,6 +349,7 @@ try {
   await tryAnswer(page);
   await tryPause(page);
   await tryLogs(page);
+  await trySystem(page);
   await tryTools(page);
   await tryRoles();
   await tryPictures(page);
