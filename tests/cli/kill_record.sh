@@ -119,10 +119,19 @@ echo "write-back: $kills kills"
 eventually exported
 
 # Tasks that come and go fill files of events and make lines of tasks.jsonl superfluous.
-churn='while taskctl submit --batch pass.lines && taskctl cancel --queue pass --yes &&
-    taskctl purge --queue pass --yes; do :; done'
+come_and_go='taskctl submit --batch pass.lines && taskctl cancel --queue pass --yes &&
+    taskctl purge --queue pass --yes'
+churn="while $come_and_go; do :; done"
 killed rotation 1500 env TASKMQ_TIMEOUT=5s sh -c "$churn"
-[ "$(find .taskmq -name 'events-*' | wc -l)" -ge 2 ] || fail 'no file of events was turned'
+# A slow machine may have come to none before the kill: what was killed goes on then.
+turned ()
+{
+    [ "$(find .taskmq -name 'events-*' | wc -l)" -ge 2 ] || {
+        sh -c "$come_and_go" >>turned.out 2>&1
+        false
+    }
+}
+eventually turned
 killed compaction 1500 env TASKMQ_TIMEOUT=5s sh -c "$churn"
 eventually exported
 
