@@ -377,9 +377,15 @@ static void its_time_goes_on (void **state)
     rig_t *rig = *state;
     given_t given;
     lates_t lates;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES] = {5};
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    blob.hash = (ProtobufCBinaryData){sizeof (hash), hash};
+    blob.bytes = LARGE;
     given_fill (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
     add_late (&given, &lates, rig);
     lates.late[0].until = (uint64_t) rig->now.wall_ms;
+    lates.late[0].result.len = 0;
+    lates.late[0].result_blob = &blob; /* that nobody has uploaded */
     given_item (rig, &given);
     assert_false (first_attempt (rig, SUBJECT)->kept);
     given_fill (&given, rig, OTHER, TMQ_STATUS_QUEUED);
