@@ -165,7 +165,7 @@ for i in 1 9 15; do
 done
 sed 's/"type":"video\/mp4"/"type":"video\/x"/' all.jsonl >other.jsonl
 run 9 taskctl import other.jsonl --bodies bodies
-err_has 'the task is here already with another artifacts; nothing of it was changed'
+err_has 'the task is here already with other contents \(artifacts\); nothing of it was changed'
 
 # A late success is one: it is adopted here.
 run 0 taskctl adopt "$small_late" 1
