@@ -189,6 +189,17 @@ static void put_error (FILE *stream, const json_t *error)
         put_body (stream, data);
 }
 
+/* What a number alone would not say. */
+static const char *word_before (const char *key)
+{
+    return strcmp (key, "attempt") == 0 ? "attempt " : strcmp (key, "turn") == 0 ? "turn " : "";
+}
+
+static const char *word_after (const char *key)
+{
+    return strcmp (key, "bytes") == 0 ? " bytes" : "";
+}
+
 /* The texts of an object's members in one line; what is null or 0 is left out. */
 static void put_line (FILE *stream, int indent, const json_t *object, const char *const *keys)
 {
@@ -202,8 +213,9 @@ static void put_line (FILE *stream, int indent, const json_t *object, const char
         char *text = plain_value (value, &length);
         for (char *at = text; (at = memchr (at, '\n', length - (size_t) (at - text)));)
             *at = ' ';
-        fputs (before, stream);
+        fprintf (stream, "%s%s", before, word_before (*keys));
         plain_text (stream, text, length);
+        fputs (word_after (*keys), stream);
         free (text);
         before = "  ";
     }
@@ -296,8 +308,8 @@ void page_write (FILE *stream, const json_t *record)
                                           "payload_hash", "payload"};
     static const char *const result[] = {"result", "result_type", "result_bytes", "result_hash",
                                          "result"};
-    static const char *const event[] = {"at",    "kind",     "attempt", "worker",
-                                        "actor", "artifact", "message", NULL};
+    static const char *const event[] = {"at",    "kind",     "turn",  "attempt", "worker",
+                                        "actor", "artifact", "bytes", "message", NULL};
     static const char *const file[] = {"op", "turn", "path", NULL};
     static const char *const question[] = {"key", "question", NULL};
     put_facts (stream, record);

@@ -193,13 +193,13 @@ static int check_form (const importing_t *self, const bytes_t *line)
                         form_name (form));
 }
 
-/* The first reading. copy: where the lines are kept, or NULL. 0 or an exit code. */
-static int no_copy (importing_t *self)
+static int no_copy (const importing_t *self)
 {
     return code_error (self->app, TMQ_STORE_FULL, "TMPDIR may name another place",
                        "cannot keep what comes in: %s", strerror (errno));
 }
 
+/* The first reading. copy: where the lines are kept, or NULL. 0 or an exit code. */
 static int judge_all (importing_t *self, FILE *copy)
 {
     bytes_t text = BYTES_INIT;

@@ -354,13 +354,24 @@ static void requeue (tmq_import_t *task)
         task->expires_at = least;
 }
 
+/* And where it ends to be one, for a line may have been cut. */
+static bool no_object (import_line_t *self, const char *line, size_t length)
+{
+    json_error_t error;
+    json_t *value = json_loadb (line, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    if (!value)
+        return line_wrong (self, "it is no JSON object: %.120s", error.text);
+    json_decref (value);
+    return line_wrong (self, "it is no JSON object");
+}
+
 bool import_line_read (import_line_t *self, const char *line, size_t length)
 {
     *self = (import_line_t){.compact = BYTES_INIT};
     json_writer_t writer = {&self->compact, false};
     tmq_import_init (&self->task);
     if (!json_text_is_object (line, length))
-        return line_wrong (self, "it is no JSON object");
+        return no_object (self, line, length);
     json_write_raw (&writer, line, length);
     bytes_append_byte (&self->compact, '\0');
     if (self->compact.failed)

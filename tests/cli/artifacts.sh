@@ -58,6 +58,8 @@ out_has ' artifact +attempt 1 .* film.mp4 +video'
 out_has ' artifact +attempt 1 .* empty +app'
 out_has '^    film.mp4    683K  video/mp4  attempt 1$'
 out_has '^    points.CSV    4B  text/csv  attempt 1$'
+run 0 taskctl export --format task "$id"
+out_has '  artifact  attempt 1  .*  film.mp4  700000 bytes  video/mp4$'
 run 0 taskctl -o json get "$id"
 out_has '"artifacts":\[\{"name":"empty",.*\{"name":"film.mp4",.*\{"name":"points.CSV"'
 eventually grep -q '"status":"completed".*"artifacts":\[{"name":"' .taskmq/tasks.jsonl

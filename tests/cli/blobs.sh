@@ -41,6 +41,8 @@ run 0 taskctl -o json get --payload "$id"
 json payload null
 json payload_bytes "$(wc -c <large)"
 out_has '"payload_hash":"[0-9a-f]{64}"'
+run 0 taskctl export --format task "$id"
+out_has '^  not here: taskctl payload ID -o FILE fetches it$'
 # A dry run of it asks the broker whether it takes so much, and what it shows is no line of a batch.
 run 0 taskctl submit q --file large --dry-run
 out "{\"queue\":\"q\",\"data_bytes\":$(wc -c <large)}"
