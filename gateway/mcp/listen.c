@@ -55,6 +55,17 @@ static void listener_free (listener_t **self)
     *self = NULL;
 }
 
+/* Half of the requests that a principal may have under way: the others are for what it asks. */
+static bool has_room (const call_t *call)
+{
+    const principal_t *principal = call->exchange->principal;
+    uint64_t count = 0;
+    for (const call_t *other = call->mcp->calls; other != NULL; other = other->next)
+        count += other->listener != NULL &&
+                 strcmp (other->exchange->principal->name, principal->name) == 0;
+    return count < call->mcp->service->settings.numbers[SETTING_PRINCIPAL_REQUESTS_MAX] / 2;
+}
+
 /* NULL: answered. */
 static listener_t *make_listener (call_t *call)
 {
@@ -501,7 +512,16 @@ void listen_begin (call_t *call)
                     NULL);
         return;
     }
-    if ((tasks != NULL && !modern_has_tasks (call)) || make_listener (call) == NULL)
+    if (tasks != NULL && !modern_has_tasks (call))
+        return;
+    if (!has_room (call)) {
+        static const tmq_error_t full = {
+            .code = TMQ_LIMIT,
+            .text = "streams take half of the requests that 'principal_requests_max' allows"};
+        call_code (call, TMQ_LIMIT, &full);
+        return;
+    }
+    if (make_listener (call) == NULL)
         return;
     call->listener->tools = json_is_true (tools);
     call->failed = is_not_theirs;
@@ -525,12 +545,29 @@ static const char *event_id (const call_t *call, bytes_t *out)
     return good ? bytes_text (out) : NULL;
 }
 
-/* A message is sent on one stream only: the newest. */
+/* No stream is offered now: clients take that for what it is, and poll. */
+static void refuse_session (call_t *call)
+{
+    response_t response;
+    response_init (&response, 405);
+    response_field (&response, "Allow", "POST, DELETE");
+    answer (call->exchange, &response);
+}
+
+/* A message is sent on one stream only: the newest. False: answered. */
+static bool take_session (call_t *call)
+{
+    listen_end (call);
+    if (has_room (call))
+        return make_listener (call) != NULL;
+    refuse_session (call);
+    return false;
+}
+
 static void begin_session (call_t *call)
 {
     call->listener->tools = true;
     call->failed = look_failed;
-    listen_end (call);
     if (!call_stream (call))
         return;
     call->exchange->on_quiet = is_quiet;
@@ -541,7 +578,7 @@ static void begin_session (call_t *call)
 
 void listen_session (call_t *call)
 {
-    if (make_listener (call) != NULL)
+    if (take_session (call))
         begin_session (call);
 }
 
@@ -553,7 +590,7 @@ bool listen_session_again (call_t *call, const char *text)
     if (sscanf (text, "session %32s %47s %32s", session, cursor, digest) != 3 ||
         strcmp (session, call->session.id) != 0)
         return false;
-    if (make_listener (call) == NULL)
+    if (!take_session (call))
         return true;
     memcpy (call->listener->cursor, cursor, sizeof cursor);
     call->listener->changed = strcmp (call->listener->digest, digest) != 0;

@@ -274,10 +274,33 @@ def try_slow(stage):
     quick.close()
 
 
-PARTS = {"tools": (try_tools,), "tasks": (try_tasks, try_slow), "session": (try_session,)}
+def try_room(stage):
+    """Streams leave half of a token's requests to its calls."""
+    gateway = stage.gateway
+    sessions = [Client(gateway, "2025-11-25") for _ in range(3)]
+    streams = [Stream(gateway, client) for client in sessions[:2]]
+    for stream in streams:
+        stream.next_id()
+    refused = gateway.get("/mcp", **sessions[2].fields())
+    check("no stream", (refused.status, refused.fields["allow"]), (405, "POST, DELETE"))
+    modern = Client(gateway)
+    check("no listen", modern.refused("subscriptions/listen", {"notifications": {}}),
+          (200, -33214))
+    check("a call", text_of(sessions[2].call("greet", {"name": "Ann"})), "Hello, Ann!")
+    # The stream of a session takes the place of the one before it.
+    newer = Stream(gateway, sessions[0])
+    assert streams[0].ended()
+    newer.next_id()
+    for stream in (newer, streams[1]):
+        stream.close()
+
+
+PARTS = {"room": (try_room,), "tools": (try_tools,), "tasks": (try_tasks, try_slow), "session": (try_session,)}
 
 if __name__ == "__main__":
-    STAGE = Stage()
+    FREE = ["call_rate = 10000", "call_rate_burst = 10000"]
+    STAGE = Stage(configuration=FREE + ["principal_requests_max = 4"]
+                  if sys.argv[1] == "room" else FREE)
     with STAGE:
         for try_part in PARTS[sys.argv[1]]:
             print(try_part.__name__, flush=True)
