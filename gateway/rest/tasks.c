@@ -13,6 +13,8 @@
 #include "rest/subject.h"
 #include "view.h"
 
+enum { ROUND = 256 /* news of a task in a turn; then others */ };
+
 /* The record. */
 
 static void answer_unchanged (exchange_t *exchange, const char *tag)
@@ -82,12 +84,17 @@ static void may_have_changed (void *context)
     tmq_event_t *event;
     tmq_error_t error;
     bool news = false;
-    int code;
-    while ((code = flow_next (&event, subject->flow, &error)) == TMQ_OK) {
+    int code = TMQ_OK;
+    for (size_t i = 0; i < ROUND && code == TMQ_OK; i++) {
+        code = flow_next (&event, subject->flow, &error);
+        if (code != TMQ_OK)
+            break;
         news = news || event->item != TMQ_ITEM_NOTICE;
         tmq_event_free (event);
     }
-    if (code != TMQ_TIMEOUT)
+    if (code == TMQ_OK)
+        flow_again (subject->flow);
+    if (code != TMQ_OK && code != TMQ_TIMEOUT)
         has_waited (context);
     else if (news)
         look_again (context);
@@ -140,7 +147,22 @@ void task_show (exchange_t *exchange)
 
 /* Its bytes. */
 
-/* Foreign bytes on our own origin: a browser is to do nothing with them but to keep them. */
+/* Foreign bytes on our own origin: a browser is to do nothing with them but to show or keep them.
+ * It says itself what it wants them for; a script or a style of the page is none of that. */
+static bool may_be_read (exchange_t *exchange)
+{
+    static const char *const reasons[] = {"empty", "document", "image", "audio", "video"};
+    const char *wanted = http_request_field (exchange->request, "sec-fetch-dest");
+    bool good = http_request_count (exchange->request, "sec-fetch-dest") == 0;
+    for (size_t i = 0; wanted != NULL && i < sizeof reasons / sizeof *reasons; i++)
+        good = good || strcmp (reasons[i], wanted) == 0;
+    if (!good)
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_DENIED,
+                                               .detail = "a browser may show these bytes or keep "
+                                                         "them, and nothing else"});
+    return good;
+}
+
 static void answer_bytes (exchange_t *exchange, const tmq_task_t *task, const char *type)
 {
     char name[80];
@@ -240,7 +262,7 @@ static int wait_for_end (exchange_t *exchange, tmq_error_t *error)
 
 void task_result (exchange_t *exchange)
 {
-    subject_t *subject = subject_begin (exchange);
+    subject_t *subject = may_be_read (exchange) ? subject_begin (exchange) : NULL;
     if (subject == NULL)
         return;
     /* A result that is not there yet must not tell that a foreign task is. */
@@ -266,7 +288,7 @@ static int get_payload (exchange_t *exchange, tmq_error_t *error)
 
 void task_payload (exchange_t *exchange)
 {
-    subject_t *subject = subject_begin (exchange);
+    subject_t *subject = may_be_read (exchange) ? subject_begin (exchange) : NULL;
     if (subject == NULL)
         return;
     subject->start = get_payload;

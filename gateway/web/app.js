@@ -133,12 +133,21 @@ const login = () => h("main", { id: "main", class: "login", key: "login" }, h("f
   h("button", { class: "main", disabled: state.busy }, "Log in"),
   h("p", { class: "faint" }, "The gateway's first token is in ", h("code", {}, ".taskmq/gateway.token"), ". Or let ", h("code", {}, "taskmq-gateway link"), " print an address that needs none.")));
 
+function renderView() {
+  try {
+    return state.view?.render();
+  } catch (error) {
+    console.error(error);
+    return h("p", { class: "flaw", role: "alert" }, `This view cannot be shown: ${error.message}`);
+  }
+}
+
 function paint() {
   const app = document.getElementById("app");
   const kids = !session.known ? [h("p", { class: "faint login" }, state.flaw ?? "…")]
     : !session.principal ? [login()]
       : [header(), h("main", { id: "main", tabindex: "-1", key: "main" }, banner(), state.found && h("p", { class: "flaw", role: "alert" }, state.found),
-        h("div", { class: "view", key: state.at ?? "" }, state.view?.render()))];
+        h("div", { class: "view", key: state.at ?? "" }, renderView()))];
   patch(app, [...kids, help(), showDialog()].filter(Boolean));
   const modal = Boolean(state.help || dialog.now);
   if (modal !== state.modal || (!session.principal && session.known && !state.asked)) {

@@ -8,11 +8,18 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+// Only what h() made becomes an element: JSON that a question brings may have a tag and props too.
+class Made {
+  constructor(tag, props, kids) {
+    Object.assign(this, { tag, props, key: props.key, kids });
+  }
+}
+
 // h("a", {href, onclick, key}, "text", [more], cond && h(…)): null, false and "" are left out.
-export const h = (tag, props, ...kids) => ({
-  tag, props: props ?? {}, key: props?.key,
-  kids: kids.flat(Infinity).filter((kid) => kid != null && kid !== false && kid !== ""),
-});
+export const h = (tag, props, ...kids) =>
+  new Made(tag, props ?? {}, kids.flat(Infinity).filter((kid) => kid != null && kid !== false && kid !== ""));
+
+export const textOf = (value) => typeof value === "object" ? JSON.stringify(value) : String(value);
 
 // Set as properties: the document's state is apart from the attribute.
 const STATES = new Set(["value", "checked", "disabled", "indeterminate", "open", "selected"]);
@@ -67,7 +74,7 @@ export function patch(parent, kids, inSvg = false) {
   }
   let at = parent.firstChild;
   for (const kid of kids) {
-    const isText = typeof kid !== "object";
+    const isText = !(kid instanceof Made);
     let node = null;
     if (!isText && kid.key !== undefined) {
       node = kept.get(kid.key);
@@ -79,7 +86,7 @@ export function patch(parent, kids, inSvg = false) {
     if (node === at) at = at.nextSibling;
     else parent.insertBefore(node, at);
     if (!isText) update(node, kid, inSvg);
-    else if (node.data !== String(kid)) node.data = String(kid);
+    else if (node.data !== textOf(kid)) node.data = textOf(kid);
   }
   while (at) {
     const next = at.nextSibling;

@@ -5,30 +5,37 @@
 // A form from a JSON schema, as questions bring them: an object of texts, numbers, choices and
 // yes or no. What is more than that is typed as JSON.
 
-import { dirty, h } from "./dom.js";
+import { dirty, h, textOf } from "./dom.js";
 import { post } from "./net.js";
 import { tree } from "./show.js";
 
-export const isPlain = (schema) => schema?.type === "object" && schema.properties &&
-  Object.values(schema.properties).every((one) => ["string", "number", "integer", "boolean"].includes(one.type) || one.enum || one.oneOf ||
-    (one.type === "array" && (one.items?.enum || one.items?.anyOf)));
+// What is not as it should be makes no form.
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const namedChoices = (schema) => [schema.oneOf, schema.anyOf].find((list) => Array.isArray(list) && list.every(isObject));
+const hasChoices = (schema) => isObject(schema) && (Array.isArray(schema.enum) || namedChoices(schema) !== undefined);
+const isSimple = (schema) => isObject(schema) && (["string", "number", "integer", "boolean"].includes(schema.type) || hasChoices(schema) ||
+  (schema.type === "array" && hasChoices(schema.items)));
+export const isPlain = (schema) => isObject(schema) && schema.type === "object" && isObject(schema.properties) &&
+  Object.values(schema.properties).every(isSimple) && (schema.required === undefined || Array.isArray(schema.required));
 
 // {message, schema, wrap}: what a question asks, whatever its form.
 export function readQuestion(question) {
   const request = question.request ?? {};
   const params = request.params ?? request;
   const isText = typeof request === "string";
+  const schema = params.requestedSchema ?? params.schema;
   return {
     message: isText ? request : params.message ?? params.prompt ?? params.question ?? params.text ?? null,
-    schema: params.requestedSchema ?? params.schema ?? null,
+    schema: isObject(schema) ? schema : null,
     elicits: request.method === "elicitation/create",
     raw: request,
   };
 }
 
-const choicesOf = (schema) =>
-  schema.enum ? schema.enum.map((value, i) => [value, schema.enumNames?.[i] ?? String(value)])
-    : (schema.oneOf ?? schema.anyOf)?.map((one) => [one.const, one.title ?? String(one.const)]);
+const choicesOf = (schema) => !hasChoices(schema) ? null
+  : Array.isArray(schema.enum) ? schema.enum.map((value, i) => [value, schema.enumNames?.[i] ?? textOf(value)])
+    : namedChoices(schema).map((one) => [one.const, one.title ?? textOf(one.const)]);
+const listOf = (value) => Array.isArray(value) ? value : [];
 
 function field(name, schema, state, required) {
   const id = `${state.id}-${name}`;
@@ -45,8 +52,8 @@ function field(name, schema, state, required) {
   if (many)
     return h("fieldset", { class: "field", key: name }, h("legend", {}, schema.title ?? name), many.map(([one, title]) =>
       h("label", { class: "check" }, h("input", {
-        type: "checkbox", checked: (value ?? []).includes(one),
-        onchange() { set(this.checked ? [...(state.values[name] ?? schema.default ?? []), one] : (state.values[name] ?? schema.default ?? []).filter((other) => other !== one)); },
+        type: "checkbox", checked: listOf(value).includes(one),
+        onchange() { set([...listOf(state.values[name] ?? schema.default).filter((other) => other !== one), ...(this.checked ? [one] : [])]); },
       }), title)), note);
   if (choices)
     return h("div", { class: "field", key: name }, label, h("select", { ...more, onchange() { set(choices[this.selectedIndex - 1]?.[0]); } },
@@ -81,7 +88,7 @@ function stateOf(question, asked) {
   if (!forms.has(id)) {
     if (forms.size >= FORMS_MAX) forms.delete(forms.keys().next().value);
     const values = {};
-    for (const [name, schema] of Object.entries(asked.schema?.properties ?? {})) if (schema.default !== undefined) values[name] = schema.default;
+    if (isPlain(asked.schema)) for (const [name, schema] of Object.entries(asked.schema.properties)) if (schema.default !== undefined) values[name] = schema.default;
     forms.set(id, { id, values, text: "", flaw: null, busy: false });
   }
   return forms.get(id);

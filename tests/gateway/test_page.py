@@ -113,6 +113,22 @@ def try_forgery(gateway, cookie):
     check_problem(gateway.get("/ui", token=None, Host="evil.example"), 403, "foreign-origin")
 
 
+def try_bytes(gateway, cookie):
+    """What a task carries is of our own origin: it is to be shown or kept, and never to run."""
+    script = gateway.post("/v1/queues/q/tasks", b"hacked=1", Content_Type="text/javascript")
+    target = f"/v1/tasks/{script.json['task_id']}/payload"
+    for wanted in (None, "empty", "document", "image", "audio", "video"):
+        answer = gateway.get(target, token=None, Cookie=cookie, Sec_Fetch_Site="same-origin",
+                             **({"Sec_Fetch_Dest": wanted} if wanted else {}))
+        check(f"for {wanted}", (answer.status, answer.body), (200, b"hacked=1"))
+        check(f"for {wanted}", answer.fields["content-disposition"].split(";")[0], "attachment")
+    for wanted in ("script", "style", "worker", "serviceworker", "object", "iframe", "xslt", ""):
+        for name in ("payload", "result"):
+            check_problem(gateway.get(target.replace("payload", name), token=None, Cookie=cookie,
+                                      Sec_Fetch_Site="same-origin", Sec_Fetch_Dest=wanted), 403,
+                          "denied")
+
+
 def try_guesses(gateway, cookie):
     name, text = cookie.split("=")
     for guess in ("", "x", text[:-1], text + "A", text[:20] + "_" + text[21:], "A" * 6000,
@@ -186,6 +202,7 @@ def main():
             try_files(gateway)
             cookie = try_session(gateway)
             try_forgery(gateway, cookie)
+            try_bytes(gateway, cookie)
             try_guesses(gateway, cookie)
             try_links(gateway)
             try_ends(gateway)

@@ -228,6 +228,29 @@ async function tryTools(page) {
   passed("a tool is tried by its form");
 }
 
+// Questions that are no forms, and that would be elements if JSON could become one.
+async function tryHostileQuestions(page) {
+  const made = { tag: "script", props: { id: "made", src: "/ui/app.js" }, kids: [] };
+  const form = (properties, more) => ({ type: "object", properties, ...more });
+  const asks = [{ message: made }, { message: [made, { tag: "a", props: { id: "made", href: "//evil.example" }, kids: ["click"] }] },
+    { message: "1", requestedSchema: form({ a: null }) }, { message: "2", requestedSchema: form({ a: { type: "string", title: made, description: made } }, { required: 5 }) },
+    { message: "3", requestedSchema: form({ a: { type: "array", default: 5, items: { enum: [made, 1] } } }) }, { message: "4", requestedSchema: form([null]) },
+    { message: "5", requestedSchema: form({ a: { oneOf: [null] }, b: { oneOf: 5, anyOf: [{ const: made, title: made }] } }) }, { message: "6", requestedSchema: form({ a: { type: "string", default: made } }) },
+    { message: "7", requestedSchema: 5 }, null, [null], 5, "a text"];
+  const worker = site.work("hostile", `cat >&$TASKMQ_FD; read -ru "$TASKMQ_FD" a; echo "$a"`, "-j", String(asks.length));
+  const ids = asks.map((params, i) => site.submit("hostile", `ask k${i} ${JSON.stringify({ method: "elicitation/create", params })}\n`));
+  await go(page, "#/questions", "Questions");
+  await eventually("all are shown", async () => await page.locator("article.card").count() === asks.length);
+  check("nothing was made of them", await page.locator("#made, [src*='app.js']:not(head *)").count(), 0);
+  await page.locator("article.card", { hasText: "a text" }).getByLabel("Answer").fill('{"action":"accept"}');
+  await page.locator("article.card", { hasText: "a text" }).getByRole("button", { name: "Answer" }).click();
+  await eventually("it is answered", () => site.ctl("result", ids.at(-1)).includes("accept"));
+  await go(page, "#/overview", "Overview");
+  for (const id of ids.slice(0, -1)) site.ctl("cancel", id);
+  await site.kill(worker);
+  passed(`${asks.length} hostile questions`);
+}
+
 async function tryBrokerKill(page) {
   await go(page, "#/tasks", "Tasks");
   await page.evaluate(() => { globalThis.same = true; });
@@ -351,6 +374,7 @@ try {
   await tryLogs(page);
   await trySystem(page);
   await tryTools(page);
+  await tryHostileQuestions(page);
   await tryRoles();
   await tryPictures(page);
   await tryViews(page, ids, "light", false);
