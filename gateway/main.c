@@ -3,10 +3,13 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* taskmq-gateway: the command line. */
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -198,14 +201,31 @@ static int token_remove (const config_t *config, tokens_t *tokens, const char *n
     return EXIT_SUCCESS;
 }
 
+/* Each change reads the whole file and writes it anew, so they come one after the other. */
+static int lock_tokens (const config_t *config)
+{
+    int directory = open (config->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory >= 0 && flock (directory, LOCK_EX) == 0)
+        return directory;
+    fprintf (stderr, "taskmq-gateway: %s: %s\n", config->data, strerror (errno));
+    if (directory >= 0)
+        close (directory);
+    return -1;
+}
+
 static int token_verb (const config_t *config, const arguments_t *arguments, int count,
                        char **words)
 {
     static tokens_t tokens;
     char error[TOKENS_ERROR_SIZE];
     int code = EXIT_USAGE;
-    if (!tokens_read (&tokens, config->tokens, error))
+    const int directory = lock_tokens (config);
+    if (directory < 0)
+        return EXIT_FAILURE;
+    if (!tokens_read (&tokens, config->tokens, error)) {
+        close (directory);
         return say (error);
+    }
     if (count == 3 && strcmp (words[1], "add") == 0)
         code = token_add (config, &tokens, arguments, words[2]);
     else if (count == 2 && strcmp (words[1], "list") == 0)
@@ -215,6 +235,7 @@ static int token_verb (const config_t *config, const arguments_t *arguments, int
     else
         usage ("it is 'token add NAME', 'token list' or 'token remove NAME'");
     tokens_clear (&tokens);
+    close (directory);
     return code;
 }
 

@@ -37,6 +37,7 @@ typedef struct principal {
     rate_t rate;        /* of requests */
     rate_t calls;       /* of tools */
     uint64_t requests;  /* under way */
+    uint64_t waits;     /* tasks that they wait for, by their ids */
     size_t references;
 } principal_t;
 

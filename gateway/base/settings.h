@@ -18,6 +18,8 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
        "requests of a connection, which is closed then")                                           \
     X (PRINCIPAL_REQUESTS_MAX, "principal_requests_max", COUNT, 256, 1, 100000,                    \
        "requests of a principal at a time")                                                        \
+    X (PRINCIPAL_WAIT_IDS_MAX, "principal_wait_ids_max", COUNT, 10000, 1, 100000,                  \
+       "tasks that long polls of a principal wait for at a time")                                  \
     X (RATE, "rate", COUNT, 200, 1, 1000000, "requests of a principal in a second")                \
     X (RATE_BURST, "rate_burst", COUNT, 400, 1, 1000000, "… and at once, after a pause")           \
     X (CALL_RATE, "call_rate", COUNT, 20, 1, 1000000, "calls of tools by a principal in a second") \

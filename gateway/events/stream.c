@@ -38,7 +38,8 @@ struct stream {
     link_t *link;
     stage_t stage;
     bool began;     /* the answer */
-    bool catching;  /* counted as such */
+    bool catching;  /* it has a turn to catch up */
+    bool paused;    /* it gave its turn up until its client reads */
     bool caught_up; /* its flow has told so */
     bool blocked;   /* its client is owed as much as may be */
     flow_t *flow;
@@ -490,6 +491,21 @@ static step_t take_next (stream_t *self)
     return good ? STEP_MORE : STEP_GONE;
 }
 
+/* Who waits for its client lets others catch up meanwhile: all it costs is a full buffer. */
+static void pause_catching (stream_t *self)
+{
+    self->paused = self->catching;
+    end_catching (self);
+}
+
+/* It does not wait for another turn, so there may be more for a while: not more than streams. */
+static void catch_on (stream_t *self)
+{
+    self->catching = self->catching || self->paused;
+    self->all->catching += self->paused;
+    self->paused = false;
+}
+
 static void own_ready (void *context)
 {
     stream_t *self = context;
@@ -501,6 +517,8 @@ static void own_ready (void *context)
         step = take_next (self);
     if (step == STEP_MORE)
         flow_again (self->flow);
+    if (step == STEP_WAIT && self->blocked)
+        pause_catching (self);
     wake_waiting (all);
 }
 
@@ -598,6 +616,7 @@ static void has_room (exchange_t *exchange)
 {
     stream_t *self = exchange->state;
     self->blocked = false;
+    catch_on (self);
     if (self->stage == STAGE_JOINED)
         pump (self);
     else if (self->stage == STAGE_OWN)
@@ -638,6 +657,15 @@ static void stream_free (void *state)
     wake_waiting (all);
 }
 
+/* A cursor that the hub has not come to yet may be one that will never come: the broker knows. */
+static bool is_ahead (const stream_t *self, const hub_t *hub)
+{
+    char cursor[CURSOR_SIZE];
+    uint64_t generation, seq;
+    return !flow_cursor (cursor, hub->flow) || !cursor_read (cursor, &generation, &seq) ||
+           generation != self->generation || seq < self->seq;
+}
+
 bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *options)
 {
     uint64_t at;
@@ -661,7 +689,8 @@ bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *
     exchange->on_quiet = is_quiet;
     exchange->on_stop = stop;
     hub_t *hub = self->has_cursor ? find_hub (all, self) : NULL;
-    if (hub == NULL || !ring_find (&hub->ring, self->generation, self->seq, &at)) {
+    if (hub == NULL || is_ahead (self, hub) ||
+        !ring_find (&hub->ring, self->generation, self->seq, &at)) {
         open_flow (self);
     } else if (begin (self)) {
         self->live_at = ring_end (&hub->ring);

@@ -6,8 +6,9 @@
  *
  * Streams of one filter share a hub: one flow from the broker, each item rendered once, the last
  * pieces kept in a ring. A stream that begins earlier than the ring, or with a snapshot, catches up
- * by a flow of its own and then joins; so many do that at once, and others wait. The first one of a
- * filter makes its own flow the hub's.
+ * by a flow of its own and then joins; so many do that at once, and others wait. One whose client
+ * does not read what it is owed gives its turn up meanwhile. The first one of a filter makes its
+ * own flow the hub's.
  *
  * A client that does not read is a place that stands still. When the ring has moved past it, the
  * stream leaves the hub, and catches up from its cursor once its client has read what it was owed.

@@ -123,6 +123,14 @@ void http_target_clear (http_target_t *self)
     memset (self, 0, sizeof *self);
 }
 
+size_t http_target_count (const http_target_t *self, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < self->parameters_count; i++)
+        count += strcmp (self->parameters[i].name, name) == 0;
+    return count;
+}
+
 const char *http_target_parameter (const http_target_t *self, const char *name)
 {
     const char *value = NULL;

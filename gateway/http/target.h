@@ -31,7 +31,8 @@ typedef struct http_target {
  * origin-form. */
 const char *http_target_parse (http_target_t *out, const char *target);
 void http_target_clear (http_target_t *self);
-/* The value of the only parameter of that name; NULL without one. */
+size_t http_target_count (const http_target_t *self, const char *name);
+/* The value of the only parameter of that name; NULL without one, or with several. */
 const char *http_target_parameter (const http_target_t *self, const char *name);
 
 #endif

@@ -154,8 +154,12 @@ bool call_stream (call_t *self)
     bytes_free (&id);
     exchange->ping = SSE_PING;
     exchange->on_room = pay;
-    self->streams = answer_stream (exchange, &response);
-    return self->streams;
+    if (self->abandon != NULL && !answer_has_stream (exchange))
+        self->abandon (self); /* it is refused now */
+    if (!answer_stream (exchange, &response))
+        return false; /* it has ended: nothing of it may be touched */
+    self->streams = true;
+    return true;
 }
 
 void call_send (call_t *self, const bytes_t *message)

@@ -54,15 +54,17 @@ typedef struct call {
     char digest[33];       /* of its arguments */
     const json_t *progress_token;
     tmq_id_t task;
-    bool is_followed;      /* it is followed until it ends */
-    bool as_task;          /* a handle is given if it does not end soon */
-    bool related;          /* the answer names the task */
-    bool endless;          /* it is followed as long as it takes */
-    bool leaves_task;      /* it goes on when the client leaves */
-    uint32_t wait_max_ms;  /* how long it is followed */
-    bool streams;          /* events are sent */
-    bool waits_for_broker; /* its next wait begins when that is there, … */
-    uint32_t wait_ms;      /* … of so long */
+    bool is_followed;                    /* it is followed until it ends */
+    bool as_task;                        /* a handle is given if it does not end soon */
+    bool related;                        /* the answer names the task */
+    bool endless;                        /* it is followed as long as it takes */
+    bool leaves_task;                    /* it goes on when the client leaves */
+    bool made_task;                      /* by its submit, and not one that was there */
+    void (*abandon) (struct call *self); /* before an answer that tells nothing of the task */
+    uint32_t wait_max_ms;                /* how long it is followed */
+    bool streams;                        /* events are sent */
+    bool waits_for_broker;               /* its next wait begins when that is there, … */
+    uint32_t wait_ms;                    /* … of so long */
     uint64_t wait_ticket;
     uint64_t pause_ticket;
     struct flow *news;

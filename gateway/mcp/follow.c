@@ -14,6 +14,7 @@
 
 enum {
     GATHER_MS = 50,        /* questions that are asked together travel together */
+    ROUND = 256,           /* news of a turn; then others */
     STATE_MS = 10 * 60000, /* an InputRequiredResult may be answered for so long */
     TIME_OVER = -33003     /* as the broker's, of an attempt that runs too long */
 };
@@ -232,7 +233,7 @@ static void give_outcome (call_t *call, const tmq_task_t *task)
     call_answer (call, 200, &out);
 }
 
-static bool drain (call_t *call);
+static bool drain (call_t *call, size_t most);
 
 static void stop_following (call_t *call)
 {
@@ -246,7 +247,7 @@ static void stop_following (call_t *call)
 
 static void ended (call_t *call)
 {
-    if (!drain (call))
+    if (!drain (call, SIZE_MAX)) /* no more come: its task has ended */
         return;
     stop_following (call);
     fetch_result (call, give_outcome);
@@ -285,6 +286,21 @@ void follow_handle (call_t *call)
 
 static void wait_on (call_t *call, uint32_t ms);
 
+/* Its caller is told an error and does not know the task, so nobody would ever fetch what comes of
+ * it. */
+static void abandon (call_t *call)
+{
+    if (call->made_task && !call->as_task)
+        follow_cancel (call, "its call could not be followed");
+}
+
+static void cannot_follow (call_t *call, int code, const tmq_error_t *error)
+{
+    stop_following (call);
+    abandon (call);
+    fail (call, code, error);
+}
+
 static void wait_ended (void *context, tmq_completion_t *completion)
 {
     call_t *call = context;
@@ -292,8 +308,7 @@ static void wait_ended (void *context, tmq_completion_t *completion)
     if (completion->code == TMQ_OK) {
         ended (call);
     } else if (completion->code != TMQ_TIMEOUT && completion->code != TMQ_UNREACHABLE) {
-        stop_following (call);
-        fail (call, completion->code, completion->error);
+        cannot_follow (call, completion->code, completion->error);
     } else if (call->as_task) {
         follow_handle (call);
     } else if (call->wait_max_ms == 0 && call->endless) {
@@ -317,10 +332,8 @@ static void wait_on (call_t *call, uint32_t ms)
     const int code = link_wait (call->exchange->link, to, &call->task, 1, ms, &error);
     call->waits_for_broker = code == TMQ_UNREACHABLE;
     call->wait_ms = ms;
-    if (code != TMQ_OK && code != TMQ_UNREACHABLE) {
-        stop_following (call);
-        fail (call, code, &error);
-    }
+    if (code != TMQ_OK && code != TMQ_UNREACHABLE)
+        cannot_follow (call, code, &error);
 }
 
 /* Questions of a call that is no task. */
@@ -544,16 +557,21 @@ static void tell_news (call_t *call, const tmq_event_t *event)
         follow_asked (call);
 }
 
-/* False: the call does not exist any more, because no stream could begin. */
-static bool drain (call_t *call)
+/* Up to so many. False: the call does not exist any more, because no stream could begin. */
+static bool drain (call_t *call, size_t most)
 {
     tmq_error_t error;
     tmq_event_t *event;
+    size_t count = 0;
     call_hold (call);
-    while (!call->dead && call->news != NULL && flow_next (&event, call->news, &error) == TMQ_OK) {
+    while (count < most && !call->dead && call->news != NULL &&
+           flow_next (&event, call->news, &error) == TMQ_OK) {
         tell_news (call, event);
         tmq_event_free (event);
+        count++;
     }
+    if (count == most && !call->dead && call->news != NULL)
+        flow_again (call->news);
     return call_let_go (call);
 }
 
@@ -567,7 +585,7 @@ static void link_moved (void *context, bool up)
 
 static void take_news (void *context)
 {
-    drain (context);
+    drain (context, ROUND);
 }
 
 /* Of 2026, the client that leaves cancels; of 2025 it may come back for the answer. */
@@ -576,6 +594,11 @@ static void client_gone (exchange_t *exchange)
     call_t *call = exchange->state;
     if (!call->leaves_task)
         follow_cancel (call, "its caller has left");
+}
+
+void follow_from_now (call_t *call)
+{
+    call->exchange->on_gone = client_gone;
 }
 
 void follow (call_t *call, uint32_t inline_ms)
@@ -589,10 +612,11 @@ void follow (call_t *call, uint32_t inline_ms)
     options.snapshot = true;
     options.owner = owner_of (call->exchange);
     call->is_followed = true;
-    call->exchange->on_gone = client_gone;
+    call->abandon = abandon;
+    follow_from_now (call);
     call->news = flow_new (call->exchange->link, &options, taker, &error);
     if (call->news == NULL)
-        call_code (call, error.code, &error);
+        cannot_follow (call, error.code, &error);
     else if (inline_ms > 0)
         wait_on (call, inline_ms);
     else {

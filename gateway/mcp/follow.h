@@ -38,6 +38,8 @@ json_t *follow_request (const tmq_question_t *question);
 void follow_tell_progress (call_t *call, double done, double total, const char *message);
 /* notifications/message with the status message of an event, if the call's level asks for it. */
 void follow_tell_message (call_t *call, const tmq_event_t *event);
+/* Its client may leave from now on: then the task is cancelled, unless the call leaves it. */
+void follow_from_now (call_t *call);
 /* Cancels a task for nobody: what comes of it is not waited for. */
 void follow_cancel (call_t *call, const char *message);
 

@@ -34,7 +34,7 @@ static const char *decode_field (const char *field, char **owned)
         *owned != NULL &&
         sodium_base642bin ((uint8_t *) *owned, digits, field + sizeof prefix - 1, digits, NULL,
                            &bytes, NULL, sodium_base64_VARIANT_ORIGINAL) == 0 &&
-        utf8_is_valid (*owned, bytes);
+        utf8_is_valid (*owned, bytes) && strlen (*owned) == bytes;
     return good ? *owned : NULL;
 }
 
@@ -63,8 +63,9 @@ static bool argument_text (char *out, size_t size, const json_t *value)
         snprintf (out, size, "%s", json_is_true (value) ? "true" : "false");
     else if (json_is_integer (value))
         snprintf (out, size, "%" JSON_INTEGER_FORMAT, json_integer_value (value));
-    else if (json_is_string (value))
-        return (size_t) snprintf (out, size, "%s", json_string_value (value)) < size;
+    else if (json_is_string (value)) /* a NUL cannot stand in a field */
+        return strlen (json_string_value (value)) == json_string_length (value) &&
+               (size_t) snprintf (out, size, "%s", json_string_value (value)) < size;
     else
         return false;
     return true;

@@ -378,7 +378,6 @@ static void go_on (call_t *call)
 {
     const bool modern = call->era == ERA_2026;
     call->wait_max_ms = call->tool->wait_max_ms;
-    call->leaves_task = !modern || call->as_task;
     if (call->as_task && (!modern || call->tool->support == TASK_REQUIRED))
         follow_handle (call);
     else
@@ -393,6 +392,8 @@ static void submitted (void *context, tmq_completion_t *completion)
         return;
     }
     call->task = completion->receipts->id;
+    call->made_task = !completion->receipts->existing;
+    call->leaves_task |= !call->made_task; /* somebody else waits for it */
     go_on (call);
 }
 
@@ -402,6 +403,8 @@ static void submit (call_t *call)
     tmq_error_t error;
     fill_room (call, &room);
     const link_call_t to = {submitted, call, &call->exchange->ticket, owner_of (call->exchange)};
+    call->task = room.submit.id; /* for a client that leaves before it is there */
+    follow_from_now (call);
     const int code = link_submit (call->exchange->link, to, &room.submit, &error);
     free (room.owned);
     free (room.meta);
@@ -444,8 +447,11 @@ void tool_call (call_t *call)
     json_decref (arguments);
     if (!good)
         return;
-    if (id_is_zero (&call->task))
+    call->leaves_task = call->era == ERA_2025 || call->as_task;
+    if (id_is_zero (&call->task)) {
         submit (call);
-    else
+    } else {
+        follow_from_now (call);
         follow_get (call, give_answers);
+    }
 }

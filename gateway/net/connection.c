@@ -18,6 +18,7 @@
 #include "timestamp.h"
 
 enum {
+    STRANGER_OUTPUT_BYTES = 16 * 1024, /* that who is not known may be owed; then he waits */
     INPUT_BYTES_MAX = 64 * 1024,       /* that wait behind a request; then the socket waits */
     MEMORY_PAUSE_MS = 1000,            /* before a stream tries again, for want of memory */
     LINGER_MS = 2000,                  /* for a client to read why it was refused */
@@ -45,6 +46,7 @@ struct connection {
     bool running; /* inside of its own calls: it is not freed there */
     bool dying;   /* it is freed when they return */
     bool has_exchange;
+    bool known;   /* it has brought a good token, or a good cookie */
     bool unread;  /* an answer was given before the request was whole */
     bool ended;   /* the client sends nothing more; what it has sent is to be answered */
     bool last;    /* nothing follows the stream on this connection */
@@ -84,6 +86,26 @@ static void discharge (connection_t *self, uint64_t *account)
     *account = 0;
 }
 
+/* The list of all: who did something last stands first. */
+
+static void enter_list (connection_t *self)
+{
+    connections_t *set = self->set;
+    self->previous = NULL;
+    self->next = set->first;
+    *(self->next != NULL ? &self->next->previous : &set->last) = self;
+    set->first = self;
+}
+
+static void leave_list (connection_t *self)
+{
+    connections_t *set = self->set;
+    if (set->walk == self)
+        set->walk = self->next;
+    *(self->next != NULL ? &self->next->previous : &set->last) = self->previous;
+    *(self->previous != NULL ? &self->previous->next : &set->first) = self->next;
+}
+
 /* The end of an exchange and of a connection. */
 
 static void end_exchange (connection_t *self, int status)
@@ -94,6 +116,7 @@ static void end_exchange (connection_t *self, int status)
     if (status == 0 && exchange->on_gone != NULL && !self->set->stopping)
         exchange->on_gone (exchange);
     self->has_exchange = false;
+    self->known = self->known || exchange->principal != NULL;
     if (exchange->stream_status != 0) {
         status = exchange->stream_status;
         self->set->numbers.streams--;
@@ -113,12 +136,7 @@ void connection_free (connection_t *self)
     }
     self->running = true;
     end_exchange (self, 0);
-    if (self->next != NULL)
-        self->next->previous = self->previous;
-    if (self->previous != NULL)
-        self->previous->next = self->next;
-    else
-        set->first = self->next;
+    leave_list (self);
     set->numbers.connections--;
     discharge (self, &self->output_charged);
     codec_free (self->codec);
@@ -136,6 +154,8 @@ static void set_phase (connection_t *self, phase_t phase)
                                           [PHASE_BODY] = SETTING_BODY_TIMEOUT,
                                           [PHASE_STREAM] = SETTING_STREAM_PING};
     self->phase = phase;
+    leave_list (self);
+    enter_list (self);
     uint64_t ms = LINGER_MS;
     if (phase == PHASE_BUSY || phase == PHASE_CLOSING) {
         event_del (self->deadline);
@@ -463,10 +483,14 @@ static bool step (connection_t *self)
     return event != CODEC_MORE || evbuffer_get_length (input) > 0;
 }
 
-/* Who does not read the answers is not asked for more requests. */
+/* Who does not read the answers is not asked for more requests. What strangers are owed is less:
+ * it is of the memory that all answers share. */
 static bool owes_too_much (const connection_t *self)
 {
-    return self->phase == PHASE_IDLE && owed (self) > limit_of (self, SETTING_OUTPUT_BYTES_MAX);
+    uint64_t most = limit_of (self, SETTING_OUTPUT_BYTES_MAX);
+    if (!self->known && most > STRANGER_OUTPUT_BYTES)
+        most = STRANGER_OUTPUT_BYTES;
+    return self->phase == PHASE_IDLE && owed (self) > most;
 }
 
 /* Goes on until there is nothing to read, or an answer is due. */
@@ -557,10 +581,9 @@ static void too_late (evutil_socket_t fd, short what, void *context)
 
 void connections_drain (connections_t *set)
 {
-    connection_t *next;
     set->draining = true;
-    for (connection_t *at = set->first; at != NULL; at = next) {
-        next = at->next;
+    for (connection_t *at = set->first; at != NULL; at = set->walk) {
+        set->walk = at->next;
         if (at->phase == PHASE_BUSY || at->phase == PHASE_STREAM)
             stop_exchange (at);
         else if (at->phase == PHASE_IDLE && owed (at) == 0)
@@ -572,12 +595,32 @@ void connections_drain (connections_t *set)
 
 void connections_each (connections_t *set, exchange_fn *fn, void *context)
 {
-    connection_t *next;
-    for (connection_t *at = set->first; at != NULL; at = next) {
-        next = at->next;
+    for (connection_t *at = set->first; at != NULL; at = set->walk) {
+        set->walk = at->next;
         if (at->has_exchange)
             fn (context, &at->exchange);
     }
+}
+
+/* Is nothing lost by its end? A stranger's answer may be; who is known reads his. */
+static bool can_be_spared (const connection_t *self)
+{
+    return self->known ? self->phase <= PHASE_HEAD && owed (self) == 0
+                       : self->phase <= PHASE_HEAD || self->phase >= PHASE_CLOSING;
+}
+
+bool connections_make_room (connections_t *set)
+{
+    connection_t *found = NULL;
+    for (connection_t *at = set->last; at != NULL && (found == NULL || found->known);
+         at = at->previous)
+        if (!at->running && can_be_spared (at) && (found == NULL || !at->known))
+            found = at;
+    if (found == NULL)
+        return false;
+    set->numbers.displaced++;
+    connection_free (found);
+    return true;
 }
 
 connection_t *connection_new (connections_t *set, int fd, const char *peer)
@@ -606,10 +649,7 @@ connection_t *connection_new (connections_t *set, int fd, const char *peer)
         return NULL;
     }
     snprintf (self->exchange.peer, sizeof self->exchange.peer, "%s", peer);
-    self->next = set->first;
-    if (self->next != NULL)
-        self->next->previous = self;
-    set->first = self;
+    enter_list (self);
     set->numbers.connections++;
     bufferevent_setcb (self->buffers, readable, written, broken, self);
     bufferevent_setwatermark (self->buffers, EV_READ, 0, INPUT_BYTES_MAX);

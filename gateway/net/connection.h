@@ -15,6 +15,7 @@ typedef struct connections_numbers {
     uint64_t streams; /* of them */
     uint64_t accepted;
     uint64_t refused;      /* connections for which there was no room */
+    uint64_t displaced;    /* that were closed to make room for others */
     uint64_t timeouts;     /* heads and bodies that did not come in time */
     uint64_t memory_bytes; /* of bodies and answers, now */
 } connections_numbers_t;
@@ -25,7 +26,9 @@ typedef struct connections {
     loop_t *loop;
     const settings_t *settings;
     const exchange_handler_t *handler;
-    connection_t *first;
+    connection_t *first; /* the one that did something last */
+    connection_t *last;
+    connection_t *walk; /* the next one of a round through all; it may end meanwhile */
     connections_numbers_t numbers;
     bool draining; /* each ends with the answer that is due */
     bool stopping; /* what ends now does so for us, not for its client */
@@ -39,6 +42,11 @@ connection_t *connection_new (connections_t *set, int fd, const char *peer);
 void connection_free (connection_t *self);
 /* Begins to drain: closes those of whom no answer is due, and tells the others. */
 void connections_drain (connections_t *set);
+
+/* Closes one that can be spared, so that another one may come: of those that nobody waits for the
+ * one that has done nothing for the longest time, and first of those who never told who they are.
+ * False: there is none. */
+bool connections_make_room (connections_t *set);
 
 typedef void exchange_fn (void *context, exchange_t *exchange);
 /* Each exchange that is under way. The function may end it, and no other. */

@@ -135,8 +135,8 @@ static void accepted (struct evconnlistener *listener, evutil_socket_t fd, struc
     (void) length;
     name_peer (peer, address);
     connections_t *set = &self->connections;
-    if (set->numbers.connections >= set->settings->numbers[SETTING_CONNECTIONS_MAX] ||
-        connection_new (set, fd, peer) == NULL) {
+    const bool full = set->numbers.connections >= set->settings->numbers[SETTING_CONNECTIONS_MAX];
+    if ((full && !connections_make_room (set)) || connection_new (set, fd, peer) == NULL) {
         set->numbers.refused++;
         turn_away (self, fd);
         return;

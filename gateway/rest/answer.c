@@ -61,11 +61,16 @@ void answer_kept (exchange_t *exchange, response_t *response)
     exchange->reply (exchange, response);
 }
 
-bool answer_stream (exchange_t *exchange, response_t *response)
+bool answer_has_stream (const exchange_t *exchange)
 {
     const service_t *service = service_of (exchange);
-    if (service->connections != NULL &&
-        service->connections->streams >= service->settings.numbers[SETTING_STREAMS_MAX]) {
+    return service->connections == NULL ||
+           service->connections->streams < service->settings.numbers[SETTING_STREAMS_MAX];
+}
+
+bool answer_stream (exchange_t *exchange, response_t *response)
+{
+    if (!answer_has_stream (exchange)) {
         response_clear (response);
         answer_problem (exchange,
                         &(problem_t){.kind = PROBLEM_BUSY,

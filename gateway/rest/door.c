@@ -18,6 +18,8 @@
 #include "rest/trace.h"
 #include "timestamp.h"
 
+enum { WARNING_MS = 1000 };
+
 /* A step of the way in; false: it has been answered. */
 typedef bool gate_fn (service_t *self, exchange_t *exchange);
 
@@ -237,6 +239,9 @@ static bool gate_policy (service_t *self, exchange_t *exchange)
         return true;
     if (!policy_allows (principal->roles, exchange->route->access)) {
         problem.detail = "the token has not the role for this";
+    } else if (http_request_count (exchange->request, "taskmq-namespace") > 1 ||
+               http_target_count (&exchange->target, "namespace") > 1) {
+        problem = (problem_t){.kind = PROBLEM_INVALID, .detail = "the namespace is told twice"};
     } else if (ns != NULL && !principal_has (principal, ns)) {
         problem.detail = "the token is not for this namespace";
     } else if (ns == NULL && principal->namespaces_count > 1 &&
@@ -319,19 +324,35 @@ void door_check (void *context, exchange_t *exchange)
                                      .detail = "the token was changed, or its time is over"});
 }
 
-static void log_end (const exchange_t *exchange, int status)
+/* What clients can bring about as often as they like is told once in WARNING_MS. */
+static bool is_warning (service_t *self, int status)
+{
+    const int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
+    if (status != 500 && status != 504)
+        return false;
+    if (self->warned_ms != 0 && now_ms - self->warned_ms < WARNING_MS) {
+        self->unwarned++;
+        return false;
+    }
+    self->warned_ms = now_ms;
+    return true;
+}
+
+static void log_end (service_t *self, const exchange_t *exchange, int status)
 {
     char id[TRACE_ID_SIZE];
-    const log_level_t level = status >= 500 && status != 503 ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG;
+    const bool warns = is_warning (self, status);
+    const uint64_t others = warns ? self->unwarned : 0;
+    self->unwarned -= others;
     log_write (
-        level, "GATEWAY-REQUEST", "answered",
+        warns ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "GATEWAY-REQUEST", "answered",
         LOG_FIELDS (LOG_TEXT ("method", http_method_text (exchange->request->method)),
                     LOG_TEXT ("route", exchange->route ? exchange->route->path : "-"),
                     LOG_NUMBER ("status", status),
                     LOG_NUMBER ("us", clock_us (CLOCK_MONOTONIC) - exchange->began_us),
                     LOG_TEXT ("principal", exchange->principal ? exchange->principal->name : "-"),
                     LOG_TEXT ("request_id", exchange->id),
-                    LOG_TEXT ("trace_id", trace_id (exchange, id))));
+                    LOG_TEXT ("trace_id", trace_id (exchange, id)), LOG_NUMBER ("others", others)));
 }
 
 static void count_answer (service_t *self, const exchange_t *exchange, int status)
@@ -358,7 +379,7 @@ static void handle_end (void *context, exchange_t *exchange, int status)
 {
     service_t *self = context;
     count_answer (self, exchange, status);
-    log_end (exchange, status);
+    log_end (self, exchange, status);
     if (exchange->link != NULL)
         link_forget (exchange->link, &exchange->ticket);
     if (exchange->state_free != NULL)

@@ -172,6 +172,9 @@ void task_resolve (exchange_t *exchange)
 
 /* Waits. */
 
+/* However short a wait is to be: the broker has so long to tell what has ended before. */
+enum { LOOK_MS = 100 };
+
 typedef struct waited_task {
     tmq_id_t id;
     bool known; /* how its wait ended */
@@ -182,10 +185,36 @@ typedef struct waited_task {
 typedef struct waiting {
     waited_task_t tasks[TMQ_WAIT_IDS_MAX];
     size_t count;
-    size_t looked_at; /* whose they are, for who sees their own only */
+    uint64_t *taken; /* of the principal's waits; NULL: nothing yet */
+    size_t taken_count;
     uint32_t timeout_ms;
     bool any;
 } waiting_t;
+
+static void clear_waiting (void *state)
+{
+    waiting_t *waiting = state;
+    if (waiting->taken != NULL)
+        *waiting->taken -= waiting->taken_count;
+    free (waiting);
+}
+
+/* What one principal may wait for is a part of what all may. False: answered. */
+static bool take_waits (exchange_t *exchange, waiting_t *waiting)
+{
+    const uint64_t most = service_of (exchange)->settings.numbers[SETTING_PRINCIPAL_WAIT_IDS_MAX];
+    uint64_t *waits = &exchange->principal->waits;
+    if (waiting->count > most || *waits > most - waiting->count) {
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_RATE_LIMITED,
+                                               .detail = "more tasks are waited for at a time than "
+                                                         "'principal_wait_ids_max' allows"});
+        return false;
+    }
+    *waits += waiting->count;
+    waiting->taken = waits;
+    waiting->taken_count = waiting->count;
+    return true;
+}
 
 static void write_waited (json_writer_t *writer, const waited_task_t *task)
 {
@@ -248,50 +277,16 @@ static void wait_ended (void *context, tmq_completion_t *completion)
 
 static void start_wait (exchange_t *exchange)
 {
-    const waiting_t *waiting = exchange->state;
+    waiting_t *waiting = exchange->state;
     tmq_id_t ids[TMQ_WAIT_IDS_MAX];
-    size_t count = 0;
     tmq_error_t error;
     for (size_t i = 0; i < waiting->count; i++)
-        if (!waiting->tasks[i].known)
-            ids[count++] = waiting->tasks[i].id;
+        ids[i] = waiting->tasks[i].id;
     exchange->on_stop = answer_waiting;
-    if (count == 0 || (waiting->any && count < waiting->count))
-        answer_waiting (exchange);
-    else
+    if (take_waits (exchange, waiting))
         started (exchange,
-                 link_wait (exchange->link, call_of (exchange, wait_ended), ids, count,
+                 link_wait (exchange->link, call_of (exchange, wait_ended), ids, waiting->count,
                             waiting->timeout_ms, &error),
-                 &error);
-}
-
-static void look_at_next (exchange_t *exchange);
-
-static void waited_task_came (void *context, tmq_completion_t *completion)
-{
-    exchange_t *exchange = context;
-    waiting_t *waiting = exchange->state;
-    waited_task_t *task = &waiting->tasks[waiting->looked_at++];
-    const bool foreign = completion->code == TMQ_OK && !owns (exchange, completion->task);
-    if (completion->code == TMQ_UNREACHABLE) {
-        came_well (exchange, completion, &task->id);
-        return;
-    }
-    task->known = foreign || completion->code != TMQ_OK;
-    task->code = foreign ? TMQ_NOT_FOUND : completion->code;
-    look_at_next (exchange);
-}
-
-static void look_at_next (exchange_t *exchange)
-{
-    const waiting_t *waiting = exchange->state;
-    tmq_error_t error;
-    if (waiting->looked_at == waiting->count)
-        start_wait (exchange);
-    else
-        started (exchange,
-                 link_get (exchange->link, call_of (exchange, waited_task_came),
-                           &waiting->tasks[waiting->looked_at].id, &error),
                  &error);
 }
 
@@ -325,6 +320,8 @@ static bool read_wait_member (exchange_t *exchange, waiting_t *waiting, const ch
     if (strcmp (key, "timeout_ms") == 0 && json_is_integer (value) &&
         json_integer_value (value) >= 0 && (uint64_t) json_integer_value (value) <= most) {
         waiting->timeout_ms = (uint32_t) json_integer_value (value);
+        if (waiting->timeout_ms < LOOK_MS)
+            waiting->timeout_ms = LOOK_MS;
         return true;
     }
     if (strcmp (key, "mode") == 0 && text != NULL &&
@@ -363,11 +360,7 @@ static bool read_wait (exchange_t *exchange, waiting_t *waiting)
 
 void task_wait (exchange_t *exchange)
 {
-    waiting_t *waiting = keep_state (exchange, sizeof *waiting, free);
-    if (waiting == NULL || !read_wait (exchange, waiting))
-        return;
-    if (policy_own_only (exchange->principal->roles, exchange->route->access))
-        look_at_next (exchange);
-    else
+    waiting_t *waiting = keep_state (exchange, sizeof *waiting, clear_waiting);
+    if (waiting != NULL && read_wait (exchange, waiting))
         start_wait (exchange);
 }

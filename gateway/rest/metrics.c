@@ -173,6 +173,8 @@ void metrics_write_own (bytes_t *out, const service_t *service)
                 connections->accepted);
     put_number (out, "gateway_connections_refused_total", "counter",
                 "connections for which there was no room", connections->refused);
+    put_number (out, "gateway_connections_displaced_total", "counter",
+                "connections that were closed to make room for others", connections->displaced);
     put_number (out, "gateway_timeouts_total", "counter",
                 "heads and bodies that did not come in time", connections->timeouts);
     put_head (out, "gateway_memory_bytes", "gauge",

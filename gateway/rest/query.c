@@ -28,6 +28,15 @@ bool number_parameter (exchange_t *exchange, uint64_t *out, const char *name, ui
     return false;
 }
 
+/* Which one would count? */
+static bool is_single (exchange_t *exchange, const char *name)
+{
+    const bool single = http_target_count (&exchange->target, name) <= 1;
+    if (!single)
+        answer_invalid (exchange, name, "%.64s is given more than once", name);
+    return single;
+}
+
 bool known_parameters (exchange_t *exchange, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < exchange->target.parameters_count; i++) {
@@ -39,6 +48,8 @@ bool known_parameters (exchange_t *exchange, const char *const *names, size_t co
             answer_invalid (exchange, name, "there is no parameter '%.64s'", name);
             return false;
         }
+        if (!is_single (exchange, name))
+            return false;
     }
     return true;
 }
@@ -123,6 +134,8 @@ static bool put_parameter (exchange_t *exchange, query_filter_t *self,
         return add_status (exchange, self, parameter->value);
     if (strcmp (name, "label") == 0)
         return add_label (exchange, self, parameter->value);
+    if (!is_single (exchange, name))
+        return false;
     if (strcmp (name, "created_since") == 0)
         return put_time (exchange, &filter->created_since, parameter);
     if (strcmp (name, "created_until") == 0)

@@ -67,6 +67,8 @@ typedef struct service {
     streams_t streams; /* of events */
     service_mcp_t mcp;
     service_numbers_t numbers;
+    int64_t warned_ms; /* when an answer was warned of last, CLOCK_MONOTONIC; 0: never */
+    uint64_t unwarned; /* answers like it since then */
 } service_t;
 
 /* False: bodies, answers and trees take as much memory as they may. */

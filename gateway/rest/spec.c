@@ -4,6 +4,7 @@
 
 #include "rest/spec.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdarg.h>
@@ -231,7 +232,9 @@ static bool put_member (spec_t *self, slice_t object, const char *key, const jso
         return wrong (self, key, "the queue stands in the path");
     if (strcmp (key, "idempotency_key") == 0) {
         self->key = json_string_value (value);
-        return self->key != NULL || wrong (self, key, "a key is a text");
+        if (self->key == NULL || strlen (self->key) != json_string_length (value))
+            return wrong (self, key, "a key is a text without NUL");
+        return true;
     }
     return put_plain (self, key, value);
 }
@@ -272,8 +275,10 @@ static bool put_parameter (spec_t *self, const http_parameter_t *parameter)
     for (size_t i = 1; i < TEXTS; i++) /* the queue stands in the path, and the … */
         if (strcmp (texts[i].name, name) == 0 && strcmp (name, "content_type") != 0)
             return put_text (self, i, parameter->value); /* … type in the head */
+    errno = 0;
     const long long value = strtoll (parameter->value, &end, 10);
-    const bool is_number = parameter->value[0] >= '0' && parameter->value[0] <= '9' && *end == '\0';
+    const bool is_number =
+        parameter->value[0] >= '0' && parameter->value[0] <= '9' && *end == '\0' && errno == 0;
     if (strcmp (name, "ttl_ms") == 0)
         return put_ttl (self, is_number ? value : -1);
     for (size_t i = 0; i < NUMBERS; i++)
@@ -287,9 +292,13 @@ bool spec_from_query (spec_t *out, const http_target_t *target, const char *queu
     spec_init (out, queue);
     if (!name_is_valid (queue))
         return wrong (out, "queue", "a queue is a name: [A-Za-z0-9._-]{1,64}");
-    for (size_t i = 0; i < target->parameters_count; i++)
+    for (size_t i = 0; i < target->parameters_count; i++) {
+        const char *name = target->parameters[i].name;
+        if (strcmp (name, "label") != 0 && http_target_count (target, name) > 1)
+            return wrong (out, name, "%.64s is given more than once", name);
         if (!put_parameter (out, &target->parameters[i]))
             return false;
+    }
     return true;
 }
 

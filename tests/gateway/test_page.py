@@ -66,7 +66,7 @@ def try_files(gateway):
                                answer.body.decode()):
             assert (word[0] or word[1]) in os.listdir(directory), (name, word)
     assert size < 128 * 1024, f"the page has {size} bytes"
-    assert packed_size < 40 * 1024, f"the page has {packed_size} bytes, packed"
+    assert packed_size < 42 * 1024, f"the page has {packed_size} bytes, packed"
     check_problem(gateway.get("/ui/none.js", token=None), 404, "not-found")
     check_problem(gateway.get("/ui/..%2fgateway.key", token=None), 400, "malformed")
 

@@ -1,0 +1,198 @@
+# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+# If a copy of the MPL was not distributed with this file, You can obtain one at
+# https://mozilla.org/MPL/2.0/.
+
+"""What one peer of taskmq-gateway can take from the others: connections, turns, waits, tokens."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+
+from broker import Broker, eventually
+from gateway import Gateway, program
+from test_gateway import check, check_problem, submit
+from test_mcp import Client, META, MODERN
+from test_streams import Events, Later, await_waits, fill, metric
+
+FAST = ["rate = 100000", "rate_burst = 100000"]
+
+
+def ask(link, target, token=None):
+    """A request on a connection that stays open; the bytes that came first."""
+    who = f"Authorization: Bearer {token}\r\n" if token else ""
+    link.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{who}\r\n".encode())
+    return link.recv(4096)
+
+
+def is_open(link):
+    link.setblocking(False)
+    try:
+        return link.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        return False
+    finally:
+        link.setblocking(True)
+
+
+def try_crowd(broker):
+    """Strangers who hold all connections lock nobody out; who is known and waits is left alone."""
+    with Gateway(broker, configuration=["connections_max = 8"]) as gateway:
+        def connect():
+            link = socket.create_connection(("127.0.0.1", gateway.port))
+            link.settimeout(60)
+            return link
+        token = gateway.first_token
+        friend = connect()
+        assert b" 200 " in ask(friend, "/v1/session", token)
+        stream = Events(gateway, "/v1/events")
+        stream.await_kind("live")
+        strangers = [connect() for _ in range(6)]
+        for link in strangers[:5]:
+            assert b" 200 " in ask(link, "/healthz")
+        strangers[5].sendall(b"GET /healthz HT")
+        for number in range(12):
+            check(f"newcomer {number}", gateway.get("/v1/session").status, 200)
+        eventually("a stranger has gone", lambda: not all(is_open(link) for link in strangers))
+        assert b" 200 " in ask(friend, "/v1/session", token), "a friend was sent away"
+        check("the stream stays", stream.status, 200)
+        assert metric(gateway, "connections_displaced_total") > 0
+        check("nobody was refused", metric(gateway, "connections_refused_total"), 0)
+        stream.stop()
+        for link in (friend, *strangers):
+            link.close()
+
+
+def try_turns(broker):
+    """Who does not read what he asked for keeps nobody from catching up."""
+    with Gateway(broker, configuration=FAST) as gateway:
+        fill(gateway, "turns", 1600, 6)
+        links = []
+        for _ in range(70):  # more than catch up at a time
+            link = socket.socket()
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            link.connect(("127.0.0.1", gateway.port))
+            link.sendall(f"GET /v1/events?snapshot=yes HTTP/1.1\r\nHost: localhost\r\n"
+                         f"Authorization: Bearer {gateway.first_token}\r\n\r\n".encode())
+            links.append(link)
+        eventually("all are there", lambda: metric(gateway, "streams") == len(links))
+        reader = Events(gateway, "/v1/events?queue=other&snapshot=yes")
+        reader.await_kind("live")
+        reader.stop()
+        for link in links:
+            link.close()
+
+
+def try_ahead(gateway):
+    """A cursor that the history has not come to is refused, also where others read the same."""
+    other = Events(gateway, "/v1/events?queue=ahead")
+    other.await_kind("live")
+    submit(gateway, {"queue": "ahead"})
+    generation, seq = other.await_kind("submitted")[1].split("-")
+    for far in (int(seq) + 1000000, 2**64 - 1):
+        check_problem(gateway.get(f"/v1/events?queue=ahead&cursor={generation}-{far}"), 400,
+                      "bad-cursor")
+    other.stop()
+
+
+def try_waits(broker):
+    """One principal waits for a part of what all may wait for."""
+    settings = FAST + ["wait_ids_max = 6", "principal_wait_ids_max = 4"]
+    with Gateway(broker, configuration=settings) as gateway:
+        ann, bob = gateway.make_token("ann", "client"), gateway.make_token("bob", "client")
+        gateway.reload()
+        ids = [submit(gateway, {"queue": "wait"}, token=ann) for _ in range(4)]
+        theirs = submit(gateway, {"queue": "wait"}, token=bob)
+        first = Later(gateway.post, "/v1/tasks:wait", {"ids": ids[:3]}, token=ann)
+        await_waits(gateway, 3)
+        told = check_problem(gateway.post("/v1/tasks:wait", {"ids": ids[2:]}, token=ann), 429,
+                             "rate-limited")
+        assert "principal_wait_ids_max" in told["detail"], told
+        second = Later(gateway.post, "/v1/tasks:wait", {"ids": ids[:1]}, token=ann)
+        other = Later(gateway.post, "/v1/tasks:wait", {"ids": [theirs]}, token=bob)
+        await_waits(gateway, 5)
+        for each in (*ids, theirs):
+            gateway.post(f"/v1/tasks/{each}/cancel")
+        check("all have ended", [len(poll.get().json["items"]) for poll in (first, second, other)],
+              [3, 1, 1])
+        again = gateway.post("/v1/tasks:wait", {"ids": ids, "timeout_ms": 0}, token=ann)
+        check("there is room again", len(again.json["items"]), 4)
+
+
+def is_cancelled(gateway, queue, why):
+    items = gateway.get(f"/v1/tasks?queue={queue}&limit=1").json["items"]
+    return items and (items[0]["status"], items[0]["cancel_message"]) == ("cancelled", why)
+
+
+def try_calls(broker):
+    """A call of a tool that ends without an answer of its task leaves no task behind."""
+    with open(os.path.join(broker.data, "tools.json"), "w", encoding="utf-8") as file:
+        json.dump({"tools": [{"name": name, "inputSchema": {"type": "object"},
+                              "taskmq": {"queue": f"tool.{name}", "inline": "10ms"}}
+                             for name in ("streams", "waits", "leaves")]}, file)
+    with Gateway(broker, configuration=["streams_max = 1", "wait_ids_max = 1"]) as gateway:
+        client = Client(gateway)
+        stream = Events(gateway, "/v1/events")
+        stream.await_kind("live")
+        told = client.post("tools/call", {"name": "streams", "arguments": {}})
+        check_problem(told, 503, "busy")
+        eventually("it is cancelled", lambda: is_cancelled(gateway, "tool.streams",
+                                                           "its call could not be followed"))
+        stream.stop()
+        task_id = submit(gateway, {"queue": "calls"})
+        poll = Later(gateway.get, f"/v1/tasks/{task_id}", Prefer="wait=60")
+        await_waits(gateway, 1)
+        told = client.post("tools/call", {"name": "waits", "arguments": {}})
+        check("overloaded", told.json["error"]["data"]["code"], "OVERLOADED")
+        eventually("it is cancelled", lambda: is_cancelled(gateway, "tool.waits",
+                                                           "its call could not be followed"))
+        gateway.post(f"/v1/tasks/{task_id}/cancel")
+        check("the end", poll.get().json["status"], "cancelled")
+        # A client that leaves while its call is on the way to the broker.
+        broker.process.send_signal(signal.SIGSTOP)
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                   "params": {"name": "leaves", "arguments": {}, "_meta": {
+                       META + "protocolVersion": MODERN, META + "clientCapabilities": {}}}}
+        body = json.dumps(message)
+        fields = {**client.fields("tools/call", message["params"]), "Host": "localhost",
+                  "Content-Type": "application/json", "Content-Length": len(body),
+                  "Authorization": "Bearer " + gateway.first_token}
+        with socket.create_connection(("127.0.0.1", gateway.port)) as link:
+            link.sendall(("POST /mcp HTTP/1.1\r\n" + "".join(
+                f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items()) +
+                "\r\n" + body).encode())
+        eventually("the gateway has seen it", lambda: "route=/mcp status=0" in gateway.read_log())
+        broker.process.send_signal(signal.SIGCONT)
+        eventually("it is cancelled", lambda: is_cancelled(gateway, "tool.leaves",
+                                                           "its caller has left"))
+
+
+def try_tokens(broker):
+    """Tokens that are made at the same time are all there."""
+    with Gateway(broker) as gateway:
+        makers = [subprocess.Popen(
+            [program("taskmq-gateway"), "--data", broker.data, "token", "add", f"maker-{number}"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for number in range(16)]
+        tokens = [maker.communicate()[0].strip() for maker in makers]
+        check("made", [maker.returncode for maker in makers], [0] * 16)
+        gateway.reload()
+        check("good", [gateway.get("/v1/session", token=token).status for token in tokens],
+              [200] * 16)
+
+
+def main():
+    with Broker() as broker:
+        try_crowd(broker)
+        try_turns(broker)
+        with Gateway(broker) as gateway:
+            try_ahead(gateway)
+        try_waits(broker)
+        try_calls(broker)
+        try_tokens(broker)
+
+
+if __name__ == "__main__":
+    main()
