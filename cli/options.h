@@ -327,6 +327,7 @@ static const option_spec_t export_options[] = {
      "also what is larger than a line takes, in files of that directory"},
     {OPT_REDACT, "redact", 0, KIND_TEXT, 0, 0, "WHAT",
      "replace common secrets, or NAME=PATTERN; none: nothing, not even by the broker's list"},
+    {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "at most N tasks, the newest"},
     FILTER_OPTIONS,
     CREATED_OPTIONS,
     AGENT_OPTION,

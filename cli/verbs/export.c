@@ -439,20 +439,24 @@ static int read_page (const exporting_t *self, matching_t *matching)
 static int export_matching (exporting_t *self)
 {
     task_filter_t filter;
-    matching_t matching = {.query = {.limit = TMQ_LIST_LIMIT_MAX}};
+    matching_t matching = {.page = NULL};
+    uint64_t left = args_number (&self->app->args, OPT_LIMIT, UINT64_MAX);
     int code = filter_from_args (&filter, self->app, true);
     if (code)
         return code;
     tmq_search_init (&matching.search);
     matching.search.text = args_text (&self->app->args, OPT_SEARCH);
-    matching.search.limit = TMQ_LIST_LIMIT_MAX;
     matching.search.filter = matching.query.filter = filter.filter;
     code = count_matching (self, &matching);
-    for (bool more = true; !code && more;) {
+    self->total = self->total < left ? self->total : left;
+    for (bool more = true; !code && more && left > 0;) {
+        const uint64_t most = left < TMQ_LIST_LIMIT_MAX ? left : TMQ_LIST_LIMIT_MAX;
+        matching.query.limit = matching.search.limit = (uint32_t) most;
         code = read_page (self, &matching);
         if (code || !matching.page)
             break;
         code = export_listed (self, matching.page);
+        left -= matching.page->count < left ? matching.page->count : left;
         more = *matching.page->next;
         matching.query.cursor = matching.search.cursor = matching.page->next;
     }
@@ -611,6 +615,8 @@ static int check (exporting_t *self)
     const args_t *args = &app->args;
     if (args->operands_count && filter_is_given (app))
         return usage_error (app, NULL, "export takes ids or conditions, not both");
+    if (args->operands_count && args_has (args, OPT_LIMIT))
+        return usage_error (app, NULL, "--limit goes with conditions");
     if (self->directory && args_has (args, OPT_FILE))
         return usage_error (app, NULL, "--file and --dir exclude each other");
     int code = read_form (self);

@@ -63,6 +63,14 @@ out_has '^\],"next":null\}$'
 run 0 taskctl export --queue reports --status completed --label album=summer --since 1h
 cmp -s out all.jsonl && fail 'the conditions did nothing'
 out_lines 1
+run 0 taskctl export --limit 3
+head -n 3 all.jsonl | cmp -s - out || fail 'not the three newest'
+run 0 taskctl export --limit 1 --search broke
+out_lines 1
+run 0 taskctl export --format csv --limit 2
+out_lines 3
+run 2 taskctl export --limit 1 "$broken"
+err_has '^taskctl: --limit goes with conditions$'
 run 0 taskctl export --fields task_id,status "$broken"
 out "{\"task_id\":\"$broken\",\"status\":\"failed\"}"
 run 0 taskctl export --fields attempts,parts.completed "$bare"
