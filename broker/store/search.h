@@ -19,9 +19,11 @@
 
 enum {
     SEARCH_TEXTS = 5,        /* of a document */
-    SEARCH_TURNS_MAX = 2047, /* of a task; further ones are not found */
+    SEARCH_TURNS_MAX = 2047, /* of a task: its key has no room for more */
     SEARCH_WALK_MAX = 500    /* tasks of one step of a walk */
 };
+
+_Static_assert((int) TMQ_TURNS_MAX <= (int) SEARCH_TURNS_MAX, "every turn is found");
 
 /* Texts that stand together: no phrase goes from one into the next. */
 typedef struct search_doc {
@@ -61,8 +63,8 @@ void search_writer_rollback (search_writer_t *self);
 
 /* Between begin and commit. */
 
-/* Replaces the document, unless it is the same. One without any text is taken out. A turn beyond
- * SEARCH_TURNS_MAX, and a namespace beyond the 65,535th, are passed over. */
+/* Replaces the document, unless it is the same. One without any text is taken out. A namespace
+ * beyond the 65,535th is passed over: its tasks are not found. */
 store_code_t search_writer_put (search_writer_t *self, const search_doc_t *doc,
                                 store_error_t *error);
 /* The last turn of the task that is there; 0: none. */
