@@ -333,17 +333,6 @@ static void refuse_system (errand_t *errand, const access_file_t *self, int code
     errand->retry_after_ms = code == EWOULDBLOCK ? LOCK_RETRY_MS : 0;
 }
 
-static bool write_all (int fd, const char *text, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t written = write (fd, text + done, bytes - done);
-        if (written < 0)
-            return false;
-        done += (size_t) written;
-    }
-    return fsync (fd) == 0;
-}
-
 /* As the one that it replaces: who may read it does not change. */
 static void take_after (int fd, const access_file_t *self)
 {
@@ -365,7 +354,7 @@ static int replace (const access_file_t *self, int directory, const char *text, 
         return errno;
     take_after (fd, self);
     int code = 0;
-    if (!write_all (fd, text, bytes) || rename (other, self->path) != 0) {
+    if (disk_write (fd, text, bytes) != 0 || fsync (fd) != 0 || rename (other, self->path) != 0) {
         code = errno;
         unlink (other);
     } else if (fsync (directory) != 0 || fstat (fd, &info) != 0) {

@@ -56,6 +56,39 @@ int disk_sync_parent (const char *path)
     return split (directory, &name, path) ? disk_sync_directory (directory) : -1;
 }
 
+int disk_make_directory (const char *path)
+{
+    return mkdir (path, 0700) == 0 || errno == EEXIST ? disk_sync_parent (path) : -1;
+}
+
+/* at: NULL for behind what was written before. */
+static int write_all (int fd, const char *bytes, size_t length, const uint64_t *at)
+{
+    for (size_t done = 0; done < length;) {
+        const ssize_t wrote = at == NULL
+                                  ? write (fd, bytes + done, length - done)
+                                  : pwrite (fd, bytes + done, length - done, (off_t) (*at + done));
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote == 0)
+            errno = EIO;
+        if (wrote <= 0)
+            return -1;
+        done += (size_t) wrote;
+    }
+    return 0;
+}
+
+int disk_write (int fd, const void *bytes, size_t length)
+{
+    return write_all (fd, bytes, length, NULL);
+}
+
+int disk_write_at (int fd, const void *bytes, size_t length, uint64_t at)
+{
+    return write_all (fd, bytes, length, &at);
+}
+
 static bool is_left (const char *entry, const char *name)
 {
     const size_t length = strlen (name);

@@ -137,14 +137,6 @@ int key_file_read (key_secret_t *out, const char *path, char error[KEY_FILE_ERRO
 
 /* Writing. */
 
-static bool write_all (int fd, const char *text, size_t length)
-{
-    const ssize_t written = write (fd, text, length);
-    if (written >= 0 && (size_t) written != length)
-        errno = ENOSPC;
-    return written >= 0 && (size_t) written == length && fsync (fd) == 0;
-}
-
 int secret_file_write (const char *path, const char *text, size_t length, bool replace,
                        char error[KEY_FILE_ERROR_SIZE])
 {
@@ -153,7 +145,7 @@ int secret_file_write (const char *path, const char *text, size_t length, bool r
     if (fd < 0)
         return refuse_system (error, path);
     int code = 0;
-    if (!write_all (fd, text, length) ||
+    if (disk_write (fd, text, length) != 0 || fsync (fd) != 0 ||
         (replace ? rename (other, path) : link (other, path)) != 0 || disk_sync_parent (path) != 0)
         code = refuse_system (error, path);
     close (fd);

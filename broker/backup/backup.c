@@ -140,14 +140,8 @@ static store_code_t copy_tables (const backup_options_t *options, backup_made_t 
 
 static store_code_t put (archive_t *self, const void *bytes, size_t length, store_error_t *error)
 {
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote = write (self->fd, (const char *) bytes + done, length - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return fail_system (error, "the backup", "cannot be written");
-        done += (size_t) wrote;
-    }
+    if (disk_write (self->fd, bytes, length) != 0)
+        return fail_system (error, "the backup", "cannot be written");
     self->length += length;
     if (self->length - self->synced >= SYNC_BYTES) {
         if (fdatasync (self->fd) != 0)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "disk.h"
 
 enum { BUCKETS = 256, HEX_SIZE = 2 * PACK_HASH_BYTES + 1, NUMBER_BYTES = 8 };
 
@@ -169,18 +170,6 @@ static const char *end_file (unpack_t *self)
     return good ? NULL : "";
 }
 
-static bool write_all (int fd, const uint8_t *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t wrote = write (fd, bytes, length);
-        if (wrote < 0 && errno != EINTR)
-            return false;
-        bytes += wrote > 0 ? wrote : 0;
-        length -= wrote > 0 ? (size_t) wrote : 0;
-    }
-    return true;
-}
-
 const char *unpack_add (unpack_t *self, const uint8_t *bytes, size_t length)
 {
     const char *wrong = self->directory < 0 ? "" : NULL;
@@ -192,7 +181,7 @@ const char *unpack_add (unpack_t *self, const uint8_t *bytes, size_t length)
             memcpy (self->head + self->head_bytes, bytes, taken);
             self->head_bytes += taken;
             wrong = self->head_bytes == PACK_HEAD_BYTES ? begin_file (self) : NULL;
-        } else if (!write_all (self->fd, bytes, taken)) {
+        } else if (disk_write (self->fd, bytes, taken) != 0) {
             wrong = "";
         } else {
             crypto_generichash_update (&self->sum, bytes, taken);

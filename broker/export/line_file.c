@@ -257,20 +257,12 @@ bool line_file_append (line_file_t *self, const void *lines, size_t length,
         return false;
     if (self->overhang && !line_file_cut (self, error))
         return false;
-    size_t done = 0;
-    while (done < length) {
-        ssize_t written = pwrite (self->fd, (const char *) lines + done, length - done,
-                                  self->length + (off_t) done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            fail (error, "cannot write %s: %s", self->path, strerror (errno));
-            char ignored[LINE_FILE_ERROR_SIZE];
-            self->overhang = true;
-            line_file_cut (self, ignored);
-            return false;
-        }
-        done += (size_t) written;
+    if (disk_write_at (self->fd, lines, length, (uint64_t) self->length) != 0) {
+        fail (error, "cannot write %s: %s", self->path, strerror (errno));
+        char ignored[LINE_FILE_ERROR_SIZE];
+        self->overhang = true;
+        line_file_cut (self, ignored);
+        return false;
     }
     self->length += (off_t) length;
     return true;

@@ -102,20 +102,6 @@ static packer_state_t open_files (packer_t *self, char *error)
     return PACKER_MORE;
 }
 
-static bool write_all (int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write (fd, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        bytes += written;
-        length -= (size_t) written;
-    }
-    return true;
-}
-
 /* For another frame, beside what the broker leaves free: packing can wait, commits cannot. */
 static bool has_room (const packer_t *self)
 {
@@ -147,8 +133,8 @@ static packer_state_t pack_frame (packer_t *self, char *error)
                   ZSTD_getErrorName (length));
         return PACKER_FAILED;
     }
-    return write_all (self->out, self->frame, length) ? PACKER_MORE
-                                                      : fail ("write", self->beside, error);
+    return disk_write (self->out, self->frame, length) == 0 ? PACKER_MORE
+                                                            : fail ("write", self->beside, error);
 }
 
 /* With the time of the plain one: by it old files are found. */

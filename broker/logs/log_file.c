@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "disk.h"
 
 enum {
     WINDOW_BYTES = 4096,
@@ -42,21 +43,6 @@ static uint64_t get (const uint8_t *in, size_t bytes)
     for (size_t i = 0; i < bytes; i++)
         value |= (uint64_t) in[i] << (8 * i);
     return value;
-}
-
-static int write_all (int fd, const uint8_t *bytes, size_t length, uint64_t at)
-{
-    while (length > 0) {
-        ssize_t written = pwrite (fd, bytes, length, (off_t) at);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written == 0 ? EIO : errno;
-        bytes += written;
-        length -= (size_t) written;
-        at += (uint64_t) written;
-    }
-    return 0;
 }
 
 /* As many as there are; fewer than wanted is the end of the file. */
@@ -206,7 +192,10 @@ static int begin_file (log_file_t *self, const log_key_t *key)
 {
     uint8_t head[LOG_FILE_HEAD_BYTES];
     pack_head (head, key);
-    int error = ftruncate (self->fd, 0) == 0 ? write_all (self->fd, head, sizeof (head), 0) : errno;
+    int error =
+        ftruncate (self->fd, 0) == 0 && disk_write_at (self->fd, head, sizeof (head), 0) == 0
+            ? 0
+            : errno;
     self->size = LOG_FILE_HEAD_BYTES;
     self->end = 0;
     return error;
@@ -272,7 +261,7 @@ static int copy (int from, uint64_t at, uint64_t upto, int to, uint64_t to_at)
         size_t want = upto - at < sizeof (buffer) ? (size_t) (upto - at) : sizeof (buffer);
         if (read_all (from, buffer, want, at) != want)
             return EIO;
-        error = write_all (to, buffer, want, to_at);
+        error = disk_write_at (to, buffer, want, to_at) == 0 ? 0 : errno;
         at += want;
         to_at += want;
     }
@@ -336,7 +325,7 @@ int log_file_append (log_file_t *self, int directory, const log_key_t *key, uint
     put (frame + 8, length, 4);
     put (frame + 12, (uint32_t) offset ^ (uint32_t) length ^ FRAME_CHECK, 4);
     memcpy (frame + LOG_FILE_FRAME_BYTES, bytes, length);
-    error = write_all (self->fd, frame, whole, self->size);
+    error = disk_write_at (self->fd, frame, whole, self->size) == 0 ? 0 : errno;
     if (error != 0)
         return ftruncate (self->fd, (off_t) self->size) == 0 ? error : EIO;
     self->size += whole;

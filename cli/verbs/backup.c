@@ -74,19 +74,6 @@ static int target_open (target_t *self, const app_t *app)
     return self->fd >= 0 ? EXIT_OK : target_fail (self, "write");
 }
 
-static int target_put (const target_t *self, const char *bytes, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        const ssize_t wrote = write (self->fd, bytes + done, length - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return target_fail (self, "write");
-        done += (size_t) wrote;
-    }
-    return EXIT_OK;
-}
-
 static int target_finish (target_t *self)
 {
     if (fsync (self->fd) != 0)
@@ -121,7 +108,9 @@ static int fetch (app_t *app, target_t *target)
                                  args_has (&app->args, OPT_WITH_KEYS), app->timeout_ms, &error);
         if (error.code != TMQ_OK)
             return library_error (app, &error, NULL);
-        code = target_put (target, part->bytes, part->length);
+        code = disk_write (target->fd, part->bytes, part->length) == 0
+                   ? EXIT_OK
+                   : target_fail (target, "write");
         more = part->more;
         if (part->length == 0 && more) {
             poll (NULL, 0, pause_ms);

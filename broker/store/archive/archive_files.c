@@ -21,17 +21,8 @@
 static bool put (archive_writer_t *self, const uint8_t *bytes, size_t length)
 {
     self->unsynced = true;
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote =
-            pwrite (self->fd, bytes + done, length - done, (off_t) (self->bytes + done));
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0) {
-            errno = wrote == 0 ? EIO : errno;
-            return false;
-        }
-        done += (size_t) wrote;
-    }
+    if (disk_write_at (self->fd, bytes, length, self->bytes) != 0)
+        return false;
     self->bytes += length;
     return true;
 }

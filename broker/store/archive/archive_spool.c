@@ -78,11 +78,6 @@ bool spool_list (const archive_spool_t *self, uint64_t before, uint64_t **out, s
     return true;
 }
 
-static bool make_directory (const char *path)
-{
-    return (mkdir (path, 0700) == 0 || errno == EEXIST) && disk_sync_parent (path) == 0;
-}
-
 bool spool_open (archive_spool_t *self, const char *data)
 {
     char path[ARCHIVE_PATH_SIZE];
@@ -92,7 +87,7 @@ bool spool_open (archive_spool_t *self, const char *data)
     snprintf (self->directory, sizeof (self->directory), "%s/" ARCHIVE_SPOOL, data);
     snprintf (self->blobs, sizeof (self->blobs), "%s/blobs", data);
     snprintf (path, sizeof (path), "%s/" ARCHIVE_BLOBS, self->directory);
-    if (!make_directory (self->directory) || !make_directory (path) ||
+    if (disk_make_directory (self->directory) != 0 || disk_make_directory (path) != 0 ||
         !spool_list (self, UINT64_MAX, &serials, &count))
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -115,20 +110,14 @@ void spool_close (archive_spool_t *self)
 
 static bool put (archive_spool_t *self, const uint8_t *bytes, size_t length)
 {
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote = write (self->fd, bytes + done, length - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0) {
-            int error = wrote == 0 ? EIO : errno;
-            spool_close (self);
-            errno = error;
-            return false;
-        }
-        done += (size_t) wrote;
-        self->piece_bytes += (uint64_t) wrote;
-        atomic_fetch_add (&self->bytes, (uint64_t) wrote);
+    if (disk_write (self->fd, bytes, length) != 0) {
+        int error = errno;
+        spool_close (self);
+        errno = error;
+        return false;
     }
+    self->piece_bytes += length;
+    atomic_fetch_add (&self->bytes, length);
     return true;
 }
 

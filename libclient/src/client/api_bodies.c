@@ -16,6 +16,7 @@
 #include "client/client.h"
 #include "codec/artifacts.h"
 #include "codec/request.h"
+#include "disk.h"
 #include "ids.h"
 
 enum { PART_PAYLOAD = 1, PART_RESULT = 2 }; /* of BlobRead.part */
@@ -112,29 +113,6 @@ static int unwritable (tmq_error_t *error)
     return core_error (error, TMQ_SYSTEM, "it cannot be written: %s", strerror (errno));
 }
 
-static int write_all (int fd, const void *bytes, size_t length, tmq_error_t *error)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote = write (fd, (const uint8_t *) bytes + done, length - done);
-        if (wrote < 0 && errno != EINTR)
-            return unwritable (error);
-        done += wrote > 0 ? (size_t) wrote : 0;
-    }
-    return TMQ_OK;
-}
-
-static int write_at (int fd, const void *bytes, size_t length, uint64_t offset, tmq_error_t *error)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote =
-            pwrite (fd, (const uint8_t *) bytes + done, length - done, (off_t) (offset + done));
-        if (wrote < 0 && errno != EINTR)
-            return unwritable (error);
-        done += wrote > 0 ? (size_t) wrote : 0;
-    }
-    return TMQ_OK;
-}
-
 static int damaged (const body_t *body, tmq_error_t *error)
 {
     char hex[2 * TMQ_BLOB_HASH_BYTES + 1];
@@ -170,8 +148,10 @@ static int sink_rest (sink_t *self, tmq_client_t *client, const body_t *body, ui
             code = damaged (body, error);
         if (code == TMQ_OK) {
             crypto_generichash_update (&self->hash, (const uint8_t *) part->bytes, part->length);
-            code = self->in_place ? write_at (self->fd, part->bytes, part->length, self->at, error)
-                                  : write_all (self->fd, part->bytes, part->length, error);
+            const int failed = self->in_place
+                                   ? disk_write_at (self->fd, part->bytes, part->length, self->at)
+                                   : disk_write (self->fd, part->bytes, part->length);
+            code = failed == 0 ? TMQ_OK : unwritable (error);
             self->at += part->length;
             self->fetched += part->length;
         }
@@ -256,8 +236,11 @@ static int save (tmq_client_t *client, uint32_t part, tmq_task_t *task, int fd, 
                  tmq_error_t *error)
 {
     const body_t body = body_of (task, part);
-    int code = body.blob.bytes > 0 ? save_body (client, &body, fd, timeout_ms, error)
-                                   : write_all (fd, task->body, task->body_bytes, error);
+    int code = TMQ_OK;
+    if (body.blob.bytes > 0)
+        code = save_body (client, &body, fd, timeout_ms, error);
+    else if (disk_write (fd, task->body, task->body_bytes) != 0)
+        code = unwritable (error);
     tmq_task_free (task);
     return code;
 }
@@ -270,7 +253,8 @@ static int fetch (tmq_client_t *client, uint32_t part, tmq_task_t *task, int fd,
     if (body.blob.bytes > 0) {
         code = fetch_body (client, &body, fd, fetched, timeout_ms, error);
     } else {
-        code = write_at (fd, task->body, task->body_bytes, 0, error);
+        code =
+            disk_write_at (fd, task->body, task->body_bytes, 0) == 0 ? TMQ_OK : unwritable (error);
         if (code == TMQ_OK)
             code = shorten (fd, task->body_bytes, error);
         if (fetched != NULL)

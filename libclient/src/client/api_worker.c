@@ -400,25 +400,40 @@ int tmq_worker_checkpoint_read_start (tmq_worker_t *self, const tmq_assignment_t
 
 enum { PUTS_MAX = 4 }; /* of one result: a broker that restarts has forgotten who may name it */
 
+/* A body that is too large for a frame: in a file, or with fd -1 in memory. */
+typedef struct large {
+    int fd;
+    const void *bytes;
+    size_t length;
+} large_t;
+
+/* Puts the body, and says the word, which names it by what is put into *named. */
+static int say_large (tmq_worker_t *self, word_t word, tmq_blob_t *named, const large_t *body,
+                      uint32_t timeout_ms, tmq_error_t *error)
+{
+    tmq_client_t *client = self->object.client;
+    int code = TMQ_NO_BLOB;
+    for (unsigned i = 0; i < PUTS_MAX && code == TMQ_NO_BLOB; i++) {
+        code = body->fd >= 0
+                   ? tmq_blob_put_file (named, client, body->fd, timeout_ms, error)
+                   : tmq_blob_put (named, client, body->bytes, body->length, timeout_ms, error);
+        if (code == TMQ_OK)
+            code = say (self, word, timeout_ms, error);
+    }
+    return code;
+}
+
 /* fd: of the file that has the result; -1: it is in memory. */
 static int complete_large (tmq_worker_t *self, const tmq_assignment_t *of,
                            const tmq_outcome_t *outcome, int fd, uint32_t timeout_ms,
                            tmq_error_t *error)
 {
-    tmq_client_t *client = self->object.client;
     tmq_outcome_t named = *outcome;
-    word_t word = {.op = TMQ_OP_COMPLETE, .of = of, .outcome = &named};
-    int code = TMQ_NO_BLOB;
+    const large_t body = {fd, outcome->result, outcome->result_bytes};
+    const word_t word = {.op = TMQ_OP_COMPLETE, .of = of, .outcome = &named};
     named.result = NULL;
     named.result_bytes = 0;
-    for (unsigned i = 0; i < PUTS_MAX && code == TMQ_NO_BLOB; i++) {
-        code = fd >= 0 ? tmq_blob_put_file (&named.result_blob, client, fd, timeout_ms, error)
-                       : tmq_blob_put (&named.result_blob, client, outcome->result,
-                                       outcome->result_bytes, timeout_ms, error);
-        if (code == TMQ_OK)
-            code = say (self, word, timeout_ms, error);
-    }
-    return code;
+    return say_large (self, word, &named.result_blob, &body, timeout_ms, error);
 }
 
 int tmq_worker_complete (tmq_worker_t *self, const tmq_assignment_t *of,
@@ -545,20 +560,12 @@ static int attach_large (tmq_worker_t *self, const tmq_assignment_t *of,
                          const tmq_artifact_t *artifact, int fd, uint32_t timeout_ms,
                          tmq_error_t *error)
 {
-    tmq_client_t *client = self->object.client;
     tmq_artifact_t named = *artifact;
-    word_t word = {.op = TMQ_OP_ARTIFACT, .of = of, .artifact = &named};
-    int code = TMQ_NO_BLOB;
+    const large_t body = {fd, artifact->bytes, artifact->length};
+    const word_t word = {.op = TMQ_OP_ARTIFACT, .of = of, .artifact = &named};
     named.bytes = NULL;
     named.length = 0;
-    for (unsigned i = 0; i < PUTS_MAX && code == TMQ_NO_BLOB; i++) {
-        code = fd >= 0 ? tmq_blob_put_file (&named.blob, client, fd, timeout_ms, error)
-                       : tmq_blob_put (&named.blob, client, artifact->bytes, artifact->length,
-                                       timeout_ms, error);
-        if (code == TMQ_OK)
-            code = say (self, word, timeout_ms, error);
-    }
-    return code;
+    return say_large (self, word, &named.blob, &body, timeout_ms, error);
 }
 
 /* What is wrong is told before anything is uploaded. */
