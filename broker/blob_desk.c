@@ -48,6 +48,7 @@ static void show_stats (blob_desk_t *self)
 static void refuse (errand_t *errand, const depot_word_t *word)
 {
     errand_refuse (errand, word->code, "%s", word->text);
+    errand->over_quota = word->over_quota;
     errand->retry_after_ms = word->retry_after_ms;
 }
 
@@ -96,8 +97,11 @@ static void run_begin (void *context, errand_t *errand)
     blob_desk_t *self = context;
     depot_word_t word;
     depot_upload_t upload = upload_of (errand);
+    const depot_share_t share = {errand->blobs_had, errand->blobs_most};
     if (is_off (self, errand))
         return;
+    if (share.most < UINT64_MAX)
+        upload.share = &share;
     depot_begin (self->depot, &upload, clock_ms (CLOCK_MONOTONIC), &word);
     answer_at (errand, &word);
     show_stats (self);

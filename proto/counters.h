@@ -129,6 +129,8 @@
     X (logs_lost, "bytes of logs that found no place", "above 0: free space where the data is")    \
     X (logs_evicted, "tasks whose logs went for others",                                           \
        "a share that grows: raise logs/disk or logs/tasks")                                        \
+    X (uploads_dropped, "uploads that stood still and whose room others needed",                   \
+       "grows: raise limits/blobs_disk, or blobs= of a principal")                                 \
     X (blobs_errors, "files of them that could not be written or read",                            \
        "any: look at the disk, and for BLOB-DAMAGED in the log")                                   \
     X (logs_errors, "pieces of logs that could not be written",                                    \
@@ -153,6 +155,10 @@
     X (logs_tasks, "tasks that have a log", "")                                                    \
     X (blobs, "bodies that are larger than a frame, in files", "")                                 \
     X (blobs_bytes, "bytes of them, and of uploads under way", "close to limits/blobs_disk")       \
+    X (uploads, "uploads of them that are under way", "")                                          \
+    X (uploads_still,                                                                              \
+       "uploads that nobody goes on with; they go when there is no room for others",               \
+       "grows: clients are cut off")                                                               \
     X (logs_bytes, "bytes of logs", "")                                                            \
     X (schedules_waiting, "schedules that wait for their turn", "grows: too many come at once")    \
     X (payload_cache_bytes, "payloads in memory", "")                                              \

@@ -4,7 +4,6 @@
 
 #include "blobs/depot.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,16 +14,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "blobs/blob_files.h"
+#include "blobs/parked.h"
 #include "core/base/memory.h"
+#include "disk.h"
 
 enum {
     HASH_BYTES = TMQ_BLOB_HASH_BYTES,
-    HEX_SIZE = 2 * HASH_BYTES + 1,
     PIECE_BYTES = 256 * 1024, /* that are read at once */
-    NAME_SIZE = HEX_SIZE + 8
+    NAME_SIZE = BLOB_HEX_SIZE + 8
 };
 
 static const char UPLOADS[] = "uploads";
@@ -42,7 +42,7 @@ enum { OWNER_BYTES = 16 };
 
 /* An upload under way. */
 typedef struct upload {
-    char name[HEX_SIZE];        /* of its file */
+    char name[BLOB_HEX_SIZE];   /* of its file */
     uint8_t owner[OWNER_BYTES]; /* hash of the identity */
     uint8_t peer[OWNER_BYTES];  /* … of who acts for it, or its own */
     uint8_t hash[HASH_BYTES];
@@ -64,23 +64,11 @@ struct depot {
     depot_stats_t stats;
     upload_t *uploads;
     size_t uploads_count;
+    parked_t parked;
     unsigned bucket; /* of the next look; DEPOT_BUCKETS: the uploads */
     size_t passed;   /* that the looks before it have brought of this bucket */
     uint8_t piece[PIECE_BYTES];
 };
-
-static void hex_of (char out[HEX_SIZE], const uint8_t *hash)
-{
-    sodium_bin2hex (out, HEX_SIZE, hash, HASH_BYTES);
-}
-
-static bool hash_of_hex (uint8_t *out, const char *hex)
-{
-    size_t length = 0;
-    return strlen (hex) == HEX_SIZE - 1 && strspn (hex, "0123456789abcdef") == HEX_SIZE - 1 &&
-           sodium_hex2bin (out, HASH_BYTES, hex, HEX_SIZE - 1, NULL, &length, NULL) == 0 &&
-           length == HASH_BYTES;
-}
 
 /* Words. */
 
@@ -105,68 +93,24 @@ static void refuse_error (depot_t *self, depot_word_t *out, const char *what, in
 
 /* Directories and files. */
 
-static int open_directory (int at, const char *name)
-{
-    return openat (at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* -1 with errno. One that was made is on the disk before anything is in it. */
-static int make_directory (int at, const char *name)
-{
-    int fd = open_directory (at, name);
-    if (fd >= 0 || errno != ENOENT)
-        return fd;
-    if (mkdirat (at, name, 0700) != 0 && errno != EEXIST)
-        return -1;
-    fd = open_directory (at, name);
-    int above = fd < 0 ? -1 : open_directory (fd, "..");
-    if (above >= 0 && fsync (above) == 0) {
-        close (above);
-        return fd;
-    }
-    int error = errno;
-    if (above >= 0)
-        close (above);
-    if (fd >= 0)
-        close (fd);
-    errno = error;
-    return -1;
-}
-
 static int open_bucket (const depot_t *self, const char *hex, bool make)
 {
     const char name[] = {hex[0], hex[1], '\0'};
-    return make ? make_directory (self->directory, name) : open_directory (self->directory, name);
-}
-
-static int64_t touched_ns (const struct stat *info)
-{
-    return (int64_t) info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
-}
-
-static bool is_still (const struct stat *info)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_REALTIME, &now);
-    return (int64_t) now.tv_sec - (int64_t) info->st_mtim.tv_sec >= DEPOT_IDLE_MS / 1000;
-}
-
-static bool find (int at, const char *name, struct stat *info)
-{
-    return fstatat (at, name, info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG (info->st_mode);
+    return make ? blob_directory_make (self->directory, name)
+                : blob_directory_open (self->directory, name);
 }
 
 /* Whether this file is the blob's; it is touched then, so that it stays. */
 static bool keep_blob (const depot_t *self, const uint8_t *hash, int fd, const struct stat *file)
 {
-    char hex[HEX_SIZE];
+    char hex[BLOB_HEX_SIZE];
     struct stat info;
-    hex_of (hex, hash);
+    blob_hex (hex, hash);
     int bucket = open_bucket (self, hex, false);
     if (bucket < 0)
         return false;
     /* A crash may have come between its name and the sync of that. */
-    bool there = find (bucket, hex + 2, &info) && info.st_dev == file->st_dev &&
+    bool there = blob_file_find (bucket, hex + 2, &info) && info.st_dev == file->st_dev &&
                  info.st_ino == file->st_ino && futimens (fd, NULL) == 0 && fsync (fd) == 0 &&
                  fsync (bucket) == 0 && fsync (self->directory) == 0;
     close (bucket);
@@ -230,40 +174,69 @@ static void upload_forget (depot_t *self, upload_t *upload)
 static uint64_t bytes_alone (const depot_t *self, const char *name)
 {
     struct stat info;
-    return find (self->uploads_at, name, &info) && info.st_nlink == 1 ? (uint64_t) info.st_size : 0;
+    return blob_file_find (self->uploads_at, name, &info) && info.st_nlink == 1
+               ? (uint64_t) info.st_size
+               : 0;
 }
 
 /* The file of no upload under way, or of one that is not charged. */
 static void remove_file (depot_t *self, const char *name)
 {
     uint64_t bytes = bytes_alone (self, name);
-    if (unlinkat (self->uploads_at, name, 0) == 0)
-        take_off (self, bytes);
+    if (unlinkat (self->uploads_at, name, 0) != 0)
+        return;
+    take_off (self, bytes);
+    parked_drop (&self->parked, name);
+}
+
+static void drop_parked (depot_t *self, const parked_file_t *file)
+{
+    char name[BLOB_HEX_SIZE];
+    memcpy (name, file->name, sizeof (name));
+    remove_file (self, name);
+    parked_drop (&self->parked, name); /* also if it cannot be removed: it is not asked again */
+    self->stats.dropped++;
+}
+
+/* Its bytes count already. */
+static void park_file (depot_t *self, const char *name, uint64_t bytes, int64_t since_ms)
+{
+    if (bytes == 0 || strlen (name) != BLOB_HEX_SIZE - 1)
+        return;
+    if (self->parked.count == PARKED_MAX)
+        drop_parked (self, parked_oldest (&self->parked, NULL, since_ms, 0));
+    parked_add (&self->parked, name, bytes, since_ms);
 }
 
 /* Its file stays: who begins it again goes on with it. */
 static void upload_park (depot_t *self, upload_t *upload)
 {
-    uint64_t left = bytes_alone (self, upload->name);
+    char name[BLOB_HEX_SIZE];
+    int64_t since_ms = upload->used_ms;
+    memcpy (name, upload->name, sizeof (name));
+    uint64_t left = bytes_alone (self, name);
     upload_forget (self, upload);
     self->stats.bytes += left;
-}
-
-static void name_of (char out[HEX_SIZE], const depot_upload_t *of)
-{
-    uint8_t name[HASH_BYTES];
-    crypto_generichash_state state;
-    crypto_generichash_init (&state, NULL, 0, HASH_BYTES);
-    crypto_generichash_update (&state, (const uint8_t *) of->identity, strlen (of->identity) + 1);
-    crypto_generichash_update (&state, (const uint8_t *) of->ns, strlen (of->ns) + 1);
-    crypto_generichash_update (&state, of->hash, HASH_BYTES);
-    crypto_generichash_final (&state, name, HASH_BYTES);
-    hex_of (out, name);
+    park_file (self, name, left, since_ms);
 }
 
 static void hash_text (uint8_t out[OWNER_BYTES], const char *text, size_t length)
 {
     crypto_generichash (out, OWNER_BYTES, (const uint8_t *) text, length, NULL, 0);
+}
+
+/* The first half says whose it is. */
+static void name_of (char out[BLOB_HEX_SIZE], const depot_upload_t *of)
+{
+    uint8_t name[HASH_BYTES];
+    crypto_generichash_state state;
+    hash_text (name, of->identity, strlen (of->identity));
+    crypto_generichash_init (&state, NULL, 0, HASH_BYTES - OWNER_BYTES);
+    crypto_generichash_update (&state, (const uint8_t *) of->identity, strlen (of->identity) + 1);
+    crypto_generichash_update (&state, (const uint8_t *) of->ns, strlen (of->ns) + 1);
+    crypto_generichash_update (&state, of->hash, HASH_BYTES);
+    crypto_generichash_final (&state, name + OWNER_BYTES, HASH_BYTES - OWNER_BYTES);
+    blob_hex (out, name);
 }
 
 /* Uploads of the owner, of the peer, or with two NULLs of all; and which of them stood still for
@@ -325,35 +298,85 @@ static uint64_t to_come (const depot_t *self)
     return bytes;
 }
 
-/* has: bytes of it that are on the disk already. */
-static bool disk_has_room (depot_t *self, uint64_t bytes, uint64_t has, depot_word_t *out)
+/* Bytes of it that are on the disk already. */
+static uint64_t has_of (const depot_t *self, const upload_t *upload)
+{
+    return min_of (bytes_alone (self, upload->name), min_of (self->stats.bytes, upload->bytes));
+}
+
+/* OK, LIMIT or STORE_FULL. */
+static tmq_code_t room_for (const depot_t *self, const upload_t *upload)
 {
     struct statvfs space;
-    if (self->stats.bytes - has + bytes > self->limits.disk_bytes) {
-        refuse (out, TMQ_LIMIT, "at most %" PRIu64 " bytes of blobs (limits/blobs_disk)",
-                self->limits.disk_bytes);
-        return false;
-    }
-    if (fstatvfs (self->directory, &space) != 0 ||
-        (uint64_t) space.f_bavail * space.f_frsize >=
-            self->limits.free_bytes_min + to_come (self) + bytes - has)
-        return true;
-    refuse (out, TMQ_STORE_FULL,
-            "the disk has no room for %" PRIu64 " bytes beside what other uploads will have",
-            bytes);
-    return false;
+    uint64_t bytes = upload->bytes - has_of (self, upload);
+    if (self->stats.bytes + bytes > self->limits.disk_bytes)
+        return TMQ_LIMIT;
+    return fstatvfs (self->directory, &space) != 0 ||
+                   (uint64_t) space.f_bavail * space.f_frsize >=
+                       self->limits.free_bytes_min + to_come (self) + bytes
+               ? TMQ_OK
+               : TMQ_STORE_FULL;
 }
 
 /* Its bytes are the depot's from now on. False: there is no room; out says so. */
 static bool charge (depot_t *self, upload_t *upload, depot_word_t *out)
 {
-    uint64_t has = bytes_alone (self, upload->name);
-    has = min_of (has, min_of (self->stats.bytes, upload->bytes));
-    if (!disk_has_room (self, upload->bytes, has, out))
+    tmq_code_t code = room_for (self, upload);
+    if (code == TMQ_LIMIT)
+        refuse (out, code, "at most %" PRIu64 " bytes of blobs (limits/blobs_disk)",
+                self->limits.disk_bytes);
+    else if (code != TMQ_OK)
+        refuse (out, code,
+                "the disk has no room for %" PRIu64 " bytes beside what other uploads will have",
+                upload->bytes);
+    if (code != TMQ_OK)
         return false;
-    take_off (self, has);
+    take_off (self, has_of (self, upload));
     upload->charged = upload->bytes;
     self->stats.bytes += upload->charged;
+    return true;
+}
+
+/* One that stood still gives its room to somebody who needs it: of this owner, or with NULL of
+ * anybody. False: there is none. */
+static bool give_way (depot_t *self, const upload_t *of, int64_t mono_ms)
+{
+    upload_t *still;
+    count_of (self, of == NULL ? NULL : of->owner, NULL, &still);
+    if (still != NULL && mono_ms - still->used_ms >= DEPOT_YIELD_MS) {
+        upload_park (self, still);
+        return true;
+    }
+    const parked_file_t *oldest =
+        parked_oldest (&self->parked, of == NULL ? NULL : of->name, mono_ms, DEPOT_YIELD_MS);
+    if (oldest == NULL)
+        return false;
+    drop_parked (self, oldest);
+    return true;
+}
+
+/* What the owner has on its way, and what has stopped there, without this one. */
+static uint64_t on_their_way (const depot_t *self, const upload_t *made)
+{
+    uint64_t bytes = parked_beside (&self->parked, made->name);
+    for (size_t i = 0; i < self->uploads_count; i++)
+        if (memcmp (self->uploads[i].owner, made->owner, OWNER_BYTES) == 0)
+            bytes += self->uploads[i].charged;
+    return bytes;
+}
+
+static bool share_has_room (depot_t *self, const depot_upload_t *of, const upload_t *made,
+                            int64_t mono_ms, depot_word_t *out)
+{
+    if (of->share == NULL)
+        return true;
+    while (of->share->has + on_their_way (self, made) + made->bytes > of->share->most)
+        if (!give_way (self, made, mono_ms)) {
+            refuse (out, TMQ_LIMIT, "bytes of blobs of %s: %" PRIu64 ", as many as it may have",
+                    of->identity, of->share->most);
+            out->over_quota = true;
+            return false;
+        }
     return true;
 }
 
@@ -361,7 +384,7 @@ static bool charge (depot_t *self, upload_t *upload, depot_word_t *out)
 static void drop_other (depot_t *self, const upload_t *upload)
 {
     struct stat info;
-    if (!find (self->uploads_at, upload->name, &info))
+    if (!blob_file_find (self->uploads_at, upload->name, &info))
         return;
     uint64_t size = (uint64_t) info.st_size;
     if (size > upload->bytes || (info.st_nlink > 1 && size != upload->bytes))
@@ -378,12 +401,20 @@ static upload_t *upload_new (depot_t *self, const depot_upload_t *of, const char
     memcpy (made.name, name, sizeof (made.name));
     memcpy (made.hash, of->hash, HASH_BYTES);
     crypto_generichash_init (&made.sum, NULL, 0, HASH_BYTES);
-    if (!find_place (self, &made, mono_ms, out))
+    bool may_be_blob = blob_file_find (self->uploads_at, name, &info) && info.st_nlink > 1;
+    if ((!may_be_blob && !share_has_room (self, of, &made, mono_ms, out)) ||
+        !find_place (self, &made, mono_ms, out))
         return NULL;
     drop_other (self, &made);
-    bool may_be_blob = find (self->uploads_at, name, &info) && info.st_nlink > 1;
-    if (!may_be_blob && !charge (self, &made, out))
+    may_be_blob = blob_file_find (self->uploads_at, name, &info) && info.st_nlink > 1;
+    parked_drop (&self->parked, name);
+    while (!may_be_blob && room_for (self, &made) != TMQ_OK)
+        if (!give_way (self, NULL, mono_ms))
+            break;
+    if (!may_be_blob && !charge (self, &made, out)) {
+        park_file (self, name, bytes_alone (self, name), mono_ms);
         return NULL;
+    }
     self->uploads[self->uploads_count] = made;
     self->stats.uploads++;
     return &self->uploads[self->uploads_count++];
@@ -480,9 +511,9 @@ static int publish (depot_t *self, const upload_t *upload, int bucket, const cha
     char second[NAME_SIZE];
     struct stat before;
     struct stat own;
-    bool was_there = find (bucket, rest, &before);
-    if (was_there && find (self->uploads_at, upload->name, &own) && own.st_dev == before.st_dev &&
-        own.st_ino == before.st_ino)
+    bool was_there = blob_file_find (bucket, rest, &before);
+    if (was_there && blob_file_find (self->uploads_at, upload->name, &own) &&
+        own.st_dev == before.st_dev && own.st_ino == before.st_ino)
         return sync_names (self, bucket); /* all but that was done before */
     snprintf (second, sizeof (second), "%s%s", upload->name, SECOND);
     if (unlinkat (self->uploads_at, second, 0) != 0 && errno != ENOENT)
@@ -553,8 +584,8 @@ static bool compare_on (depot_t *self, upload_t *upload, int bucket, const char 
 
 static void finish (depot_t *self, upload_t *upload, depot_word_t *out)
 {
-    char hex[HEX_SIZE];
-    hex_of (hex, upload->hash);
+    char hex[BLOB_HEX_SIZE];
+    blob_hex (hex, upload->hash);
     int bucket = open_bucket (self, hex, true);
     int error = bucket < 0 ? errno : 0;
     if (error == 0 && upload->stage == COMPARING)
@@ -593,7 +624,7 @@ static bool go_on (depot_t *self, upload_t *upload, depot_word_t *out)
 
 void depot_begin (depot_t *self, const depot_upload_t *of, int64_t mono_ms, depot_word_t *out)
 {
-    char name[HEX_SIZE];
+    char name[BLOB_HEX_SIZE];
     *out = (depot_word_t){.code = TMQ_OK};
     if (of->bytes > self->limits.blob_bytes) {
         refuse (out, TMQ_TOO_LARGE, "%" PRIu64 " bytes, at most %" PRIu64 " (limits/blob_bytes)",
@@ -638,18 +669,10 @@ static bool append (depot_t *self, upload_t *upload, const uint8_t *bytes, size_
                     depot_word_t *out)
 {
     int error = 0;
-    size_t done = 0;
     int fd =
         openat (self->uploads_at, upload->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
+    if (fd < 0 || disk_write_at (fd, bytes, length, upload->offset) != 0)
         error = errno;
-    while (error == 0 && done < length) {
-        ssize_t wrote = pwrite (fd, bytes + done, length - done, (off_t) (upload->offset + done));
-        if (wrote <= 0)
-            error = wrote < 0 ? errno : EIO;
-        else
-            done += (size_t) wrote;
-    }
     int lost = error == 0 ? write_back (upload, fd, upload->offset + length) : 0;
     if (fd >= 0)
         close (fd);
@@ -663,7 +686,7 @@ static bool append (depot_t *self, upload_t *upload, const uint8_t *bytes, size_
 void depot_chunk (depot_t *self, const depot_upload_t *of, uint64_t offset, const uint8_t *bytes,
                   size_t length, int64_t mono_ms, depot_word_t *out)
 {
-    char name[HEX_SIZE];
+    char name[BLOB_HEX_SIZE];
     *out = (depot_word_t){.code = TMQ_OK};
     name_of (name, of);
     upload_t *upload = upload_find (self, name);
@@ -689,11 +712,11 @@ void depot_chunk (depot_t *self, const depot_upload_t *of, uint64_t offset, cons
 void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t offset, uint8_t *to,
                  size_t limit, size_t *length, depot_word_t *out)
 {
-    char hex[HEX_SIZE];
+    char hex[BLOB_HEX_SIZE];
     struct stat info = {0};
     *out = (depot_word_t){.code = TMQ_OK};
     *length = 0;
-    hex_of (hex, hash);
+    blob_hex (hex, hash);
     int bucket = open_bucket (self, hex, false);
     int fd =
         bucket < 0 ? -1 : openat (bucket, hex + 2, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -719,28 +742,20 @@ void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t of
 
 /* The look. */
 
-static DIR *list_directory (int at, const char *name)
-{
-    int fd = open_directory (at, name);
-    DIR *list = fd < 0 ? NULL : fdopendir (fd);
-    if (list == NULL && fd >= 0)
-        close (fd);
-    return list;
-}
-
 static void look_at_uploads (depot_t *self, int64_t mono_ms)
 {
     struct stat info;
     for (size_t i = self->uploads_count; i > 0; i--)
         if (mono_ms - self->uploads[i - 1].used_ms >= DEPOT_IDLE_MS)
             discard (self, &self->uploads[i - 1]);
-    DIR *list = list_directory (self->directory, UPLOADS);
+    DIR *list = blob_directory_list (self->directory, UPLOADS);
     if (list == NULL)
         return;
     for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list)) {
         if (file->d_name[0] == '.' || upload_find (self, file->d_name) != NULL)
             continue;
-        if (find (self->uploads_at, file->d_name, &info) && is_still (&info))
+        if (blob_file_find (self->uploads_at, file->d_name, &info) &&
+            blob_file_is_still (&info, DEPOT_IDLE_MS))
             remove_file (self, file->d_name);
     }
     closedir (list);
@@ -749,23 +764,24 @@ static void look_at_uploads (depot_t *self, int64_t mono_ms)
 /* Behind those that were passed. False: there may be more. */
 static bool look_at_bucket (depot_t *self, unsigned bucket, depot_left_t *out, size_t *count)
 {
-    char name[HEX_SIZE];
+    char name[BLOB_HEX_SIZE];
     char hex[NAME_SIZE];
     struct stat info;
     size_t passed = 0;
     snprintf (name, sizeof (name), "%02x", bucket);
-    DIR *list = list_directory (self->directory, name);
+    DIR *list = blob_directory_list (self->directory, name);
     if (list == NULL)
         return true;
     for (const struct dirent *file = readdir (list); file != NULL && *count < DEPOT_SLICE_MAX;
          file = readdir (list)) {
-        if (strlen (file->d_name) != HEX_SIZE - 3)
+        if (strlen (file->d_name) != BLOB_HEX_SIZE - 3)
             continue;
         snprintf (hex, sizeof (hex), "%.2s%.62s", name, file->d_name);
-        if (!find (dirfd (list), file->d_name, &info) || !is_still (&info) ||
-            !hash_of_hex (out[*count].hash, hex) || passed++ < self->passed)
+        if (!blob_file_find (dirfd (list), file->d_name, &info) ||
+            !blob_file_is_still (&info, DEPOT_IDLE_MS) ||
+            !blob_hash_of_hex (out[*count].hash, hex) || passed++ < self->passed)
             continue;
-        out[(*count)++].at = touched_ns (&info);
+        out[(*count)++].at = blob_file_touched_ns (&info);
     }
     closedir (list);
     self->passed += *count;
@@ -785,14 +801,14 @@ void depot_look (depot_t *self, int64_t mono_ms, depot_left_t *out, size_t *coun
 
 void depot_collect (depot_t *self, const depot_left_t *left)
 {
-    char hex[HEX_SIZE];
+    char hex[BLOB_HEX_SIZE];
     struct stat info;
-    hex_of (hex, left->hash);
+    blob_hex (hex, left->hash);
     int bucket = open_bucket (self, hex, false);
     if (bucket < 0)
         return;
-    if (find (bucket, hex + 2, &info) && touched_ns (&info) == left->at && is_still (&info) &&
-        unlinkat (bucket, hex + 2, 0) == 0) {
+    if (blob_file_find (bucket, hex + 2, &info) && blob_file_touched_ns (&info) == left->at &&
+        blob_file_is_still (&info, DEPOT_IDLE_MS) && unlinkat (bucket, hex + 2, 0) == 0) {
         self->stats.blobs--;
         self->stats.collected++;
         if (info.st_nlink == 1) /* else it is an upload again, of which nothing is missing */
@@ -806,24 +822,27 @@ void depot_collect (depot_t *self, const depot_left_t *left)
 /* What uploads have that are no blobs. */
 static void count_uploads (depot_t *self)
 {
-    DIR *list = list_directory (self->directory, UPLOADS);
+    DIR *list = blob_directory_list (self->directory, UPLOADS);
     if (list == NULL)
         return;
-    for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list))
-        self->stats.bytes += bytes_alone (self, file->d_name);
+    for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list)) {
+        uint64_t bytes = bytes_alone (self, file->d_name);
+        self->stats.bytes += bytes;
+        park_file (self, file->d_name, bytes, PARKED_UNKNOWN);
+    }
     closedir (list);
 }
 
 static void count_bucket (depot_t *self, unsigned bucket)
 {
-    char name[HEX_SIZE];
+    char name[BLOB_HEX_SIZE];
     struct stat info;
     snprintf (name, sizeof (name), "%02x", bucket);
-    DIR *list = list_directory (self->directory, name);
+    DIR *list = blob_directory_list (self->directory, name);
     if (list == NULL)
         return;
     for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list))
-        if (find (dirfd (list), file->d_name, &info)) {
+        if (blob_file_find (dirfd (list), file->d_name, &info)) {
             self->stats.blobs++;
             self->stats.bytes += (uint64_t) info.st_size;
         }
@@ -838,9 +857,9 @@ depot_t *depot_new (const char *directory, const depot_limits_t *limits, int *er
     if (self->uploads == NULL)
         abort ();
     self->uploads_at = -1;
-    self->directory = make_directory (AT_FDCWD, directory);
+    self->directory = blob_directory_make (AT_FDCWD, directory);
     if (self->directory >= 0)
-        self->uploads_at = make_directory (self->directory, UPLOADS);
+        self->uploads_at = blob_directory_make (self->directory, UPLOADS);
     if (self->uploads_at < 0) {
         *error = errno;
         depot_free (&self);
@@ -862,6 +881,7 @@ void depot_free (depot_t **self_p)
         close (self->uploads_at);
     if (self->directory >= 0)
         close (self->directory);
+    parked_clear (&self->parked);
     free (self->uploads);
     free (self);
 }
@@ -873,5 +893,7 @@ void depot_configure (depot_t *self, const depot_limits_t *limits)
 
 depot_stats_t depot_stats (const depot_t *self)
 {
-    return self->stats;
+    depot_stats_t stats = self->stats;
+    stats.parked = self->parked.count;
+    return stats;
 }

@@ -5,8 +5,8 @@
 /* The directory `blobs` of the data: what is too large for a row. A file is named by the
  * BLAKE2b-256 of its bytes, "ab/cdef…"; `uploads` has those that are on their way.
  *
- *     uploads/NAME       bytes as they come. NAME is a hash of who uploads, the namespace and the
- *                        hash, so nobody learns what others have by asking for it
+ *     uploads/NAME       bytes as they come. NAME is a hash of who uploads, and one of that, the
+ *                        namespace and the hash, so nobody learns what others have by asking for it
  *     ab/cdef…           the same file under its second name, once its bytes are the hash's and
  *                        both are on the disk
  *
@@ -34,7 +34,8 @@ enum {
     DEPOT_UPLOADS_MAX = 256,         /* under way, … */
     DEPOT_UPLOADS_OF_ONE_MAX = 16,   /* … of one identity, … */
     DEPOT_UPLOADS_OF_PEER_MAX = 128, /* … of one and of all the owners it acts for */
-    /* When there is no place, one that stood still for so long gives its own. Its bytes stay. */
+    /* When there is no place, one that stood still for so long gives its own. Its bytes stay, until
+     * there is no room for those of another one. */
     DEPOT_YIELD_MS = 60 * 1000,
     DEPOT_IDLE_MS = 60 * 60 * 1000,
     DEPOT_TURN_BYTES = 2 * 1024 * 1024,       /* that one call reads again */
@@ -53,11 +54,19 @@ typedef struct depot_limits {
 
 typedef struct depot_stats {
     uint64_t blobs;
-    uint64_t bytes; /* of blobs, of uploads under way as they will be, of others as they are */
-    uint64_t uploads;
+    uint64_t bytes;   /* of blobs, of uploads under way as they will be, of others as they are */
+    uint64_t uploads; /* under way */
+    uint64_t parked;  /* … that stand still, … */
+    uint64_t dropped; /* … and that lost their bytes, because others needed the room */
     uint64_t collected;
     uint64_t errors;
 } depot_stats_t;
+
+/* How much whoever uploads may have. */
+typedef struct depot_share {
+    uint64_t has;  /* bytes that count to him already, without those of this upload and of others */
+    uint64_t most; /* … with all uploads */
+} depot_share_t;
 
 /* Whose upload it is, and of what. */
 typedef struct depot_upload {
@@ -65,6 +74,7 @@ typedef struct depot_upload {
     const char *ns;
     const uint8_t *hash; /* TMQ_BLOB_HASH_BYTES */
     uint64_t bytes;
+    const depot_share_t *share; /* of depot_begin; NULL: any number */
 } depot_upload_t;
 
 /* What became of a call; code OK: nothing is wrong. */
@@ -74,6 +84,7 @@ typedef struct depot_word {
     char text[DEPOT_TEXT_SIZE];
     uint64_t offset; /* the next byte that is wanted */
     bool whole;      /* the blob is there */
+    bool over_quota; /* LIMIT: of the share */
     bool more;       /* nothing is decided yet: the same call again, behind those of others */
 } depot_word_t;
 
@@ -84,7 +95,8 @@ void depot_configure (depot_t *self, const depot_limits_t *limits);
 
 /* Begins an upload or goes on with it; what is on the disk of it is read again, once.
  *
- * TOO_LARGE: more than limits/blob_bytes. LIMIT: the disk has as many blobs as it may. OVERLOADED:
+ * TOO_LARGE: more than limits/blob_bytes. LIMIT: the disk has as many blobs as it may, or who asks
+ * has, with his uploads. Before it is refused, what stood still for a minute goes. OVERLOADED:
  * who asks, or all together, have as many uploads under way as they may have: to be asked again.
  * STORE_FULL: the disk has no room for it beside what is still to come of the others. */
 void depot_begin (depot_t *self, const depot_upload_t *upload, int64_t mono_ms, depot_word_t *out);

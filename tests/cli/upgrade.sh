@@ -5,19 +5,19 @@
 fields=task_id,queue,session,status,status_message,progress,labels,meta,attempt,created_at,finished_at
 fields=$fields,payload_bytes,result_bytes,result_type,error,dead,ttl_ms,not_before
 
-for stored in schema-6 schema-7 schema-7-db schema-7-log schema-8 schema-9; do
+for stored in schema-6 schema-7 schema-7-db schema-7-log schema-8 schema-9 schema-10; do
     rm -rf .taskmq
     mkdir -m 700 .taskmq
     tar -xzf "$TASKMQ_SOURCE/tests/stored/$stored.tar.gz" -C .taskmq
     version=${stored#schema-}
     version=${version%%-*}
     run 0 taskmqd --check --data .taskmq
-    out_has "^schema $version: the next start upgrades it to 10"
+    out_has "^schema $version: the next start upgrades it to 11"
     start_broker
     run 0 taskctl -o jsonl list --all --fields "$fields"
     sort out >now
     cmp -s .taskmq/list now || fail "$stored: $(diff .taskmq/list now | cut -c 1-300)"
-    grep -q "id=UPGRADED .* from=$version schema=10 copy=backups/before-schema-$((version + 1))" broker.err ||
+    grep -q "id=UPGRADED .* from=$version schema=11 copy=backups/before-schema-$((version + 1))" broker.err ||
         fail 'the log does not tell of the upgrade'
     [ -s ".taskmq/backups/before-schema-$((version + 1))/taskmq.db" ] || fail 'there is no copy'
     run 0 taskctl context get plan
@@ -30,20 +30,20 @@ for stored in schema-6 schema-7 schema-7-db schema-7-log schema-8 schema-9; do
     run 0 taskctl submit idle --data new
     stop_broker
     run 0 taskmqd --check --data .taskmq
-    out_has '^schema 10$'
+    out_has '^schema 11$'
     out_has 'no damage$'
 done
 
 # An older version finds newer data: here this one does.
 printf '\000\000\000\143' | dd of=.taskmq/taskmq.db bs=1 seek=60 conv=notrunc 2>err
 run 8 taskmqd
-err_has 'schema 99, known up to 10); no copy from before that is in .*/backups'
-mkdir .taskmq/backups/before-schema-11
+err_has 'schema 99, known up to 11); no copy from before that is in .*/backups'
+mkdir .taskmq/backups/before-schema-12
 run 8 taskmqd
-err_has 'backups/before-schema-11 is how it was before that'
+err_has 'backups/before-schema-12 is how it was before that'
 
 # The way back, as the manual has it.
-(cd .taskmq && rm -f taskmq.db taskmq.db-* journal.* && cp -p backups/before-schema-10/* .)
+(cd .taskmq && rm -f taskmq.db taskmq.db-* journal.* && cp -p backups/before-schema-11/* .)
 run 16 taskmqd --check --data .taskmq # what was done since is given up
 out_has '^committed work was lost: '
-out_has '^schema 9: the next start'
+out_has '^schema 10: the next start'

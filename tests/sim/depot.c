@@ -246,15 +246,25 @@ void depot_check_durable (world_t *world)
     const row_list_t *rows = &world->model->durable.kind_rows;
     uint64_t counts[SIM_BLOBS + 1];
     uint64_t stored[SIM_BLOBS] = {0};
+    uint64_t shared[SIM_BLOBS] = {0};
     count_names (world, counts);
     for (size_t i = 0; i < rows->count; i++) {
         uint64_t bytes;
+        const uint8_t *hash;
+        const char *owner;
+        uint64_t tasks;
         if (rows->rows[i].kind == ROW_KIND_BLOB && !rows->rows[i].gone) {
             blob_row_read (&rows->rows[i], &bytes, &stored[buf_bytes (rows->rows[i].key)[0]]);
         }
+        if (blob_share_read (&rows->rows[i], &hash, &owner, &tasks)) {
+            shared[hash[0]] += tasks;
+        }
     }
     for (uint32_t i = 0; i < SIM_BLOBS; i++) {
-        if (counts[i] != stored[i]) {
+        if (stored[i] != shared[i]) {
+            sim_fail (world, "A98: %llu name blob %u, their owners' rows say %llu",
+                      (unsigned long long) stored[i], i, (unsigned long long) shared[i]);
+        } else if (counts[i] != stored[i]) {
             sim_fail (world, "R8: %llu name blob %u, its row says %llu",
                       (unsigned long long) counts[i], i, (unsigned long long) stored[i]);
         } else if (counts[i] > 0 && !world->depot.files[i].whole) {

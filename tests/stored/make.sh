@@ -8,6 +8,7 @@
 #   schema-7-log.tar.gz  of df48c5a: … and a log, as today
 #   schema-8.tar.gz      of 25e2b1d
 #   schema-9.tar.gz      of eb773c3a, with a payload and a result that are blobs, and turns
+#   schema-10.tar.gz     of f527b79b
 #
 # The files stand in the tree because nobody can make them without these versions, and an upgrade has
 # to be tried on what they really wrote.

@@ -188,6 +188,71 @@ static void a_place_that_stands_still_is_given_up (void **state)
     assert_int_equal (depot_stats (depot).bytes, BYTES);
 }
 
+/* Somebody's upload of so many bytes, which may be cut off; put: that come. */
+static depot_word_t part_of (const char *identity, unsigned n, const depot_share_t *share,
+                             size_t put, int64_t mono_ms)
+{
+    uint8_t other[TMQ_BLOB_HASH_BYTES] = {(uint8_t) n, 2};
+    depot_upload_t one = upload;
+    one.identity = identity;
+    one.hash = other;
+    one.share = share;
+    depot_word_t word = begin_at (&one, mono_ms);
+    if (word.code == TMQ_OK && put > 0)
+        depot_chunk (depot, &one, word.offset, contents, put, mono_ms, &word);
+    return word;
+}
+
+/* What somebody may have counts with what he uploads, whole or cut off, also behind a restart. */
+static void a_share_has_uploads_in_it (void **state)
+{
+    (void) state;
+    const depot_share_t share = {.has = BYTES, .most = 3 * BYTES};
+    assert_int_equal (part_of ("me", 1, &share, KIB, 0).code, TMQ_OK);
+    assert_int_equal (part_of ("me", 2, &share, KIB, 0).code, TMQ_OK);
+    depot_word_t word = part_of ("me", 3, &share, 0, DEPOT_YIELD_MS - 1);
+    assert_int_equal (word.code, TMQ_LIMIT);
+    assert_true (word.over_quota);
+    assert_non_null (strstr (word.text, "bytes of blobs of me: 1843200, as many"));
+    assert_int_equal (part_of ("me", 2, &share, KIB, 0).offset, 2 * KIB); /* it goes on */
+    assert_int_equal (part_of ("you", 3, &share, 0, 0).code, TMQ_OK);
+    reopen ();
+    const depot_share_t tight = {.has = BYTES, .most = 2 * BYTES + KIB};
+    assert_int_equal (depot_stats (depot).parked, 2);
+    assert_int_equal (part_of ("me", 3, &tight, 0, 100).code, TMQ_LIMIT); /* 3 KiB are there */
+    assert_int_equal (part_of ("you", 3, &tight, 0, 100).code, TMQ_OK);
+    assert_int_equal (part_of ("me", 3, &tight, 0, 99 + DEPOT_YIELD_MS).code, TMQ_LIMIT);
+    assert_int_equal (depot_stats (depot).dropped, 0);
+    /* What nobody went on with gives its room to what is wanted now. */
+    assert_int_equal (part_of ("me", 3, &tight, 0, 100 + DEPOT_YIELD_MS).code, TMQ_OK);
+    assert_true (depot_stats (depot).dropped > 0);
+}
+
+/* An upload that was given up keeps its room only until somebody needs it. */
+static void what_was_given_up_makes_room (void **state)
+{
+    (void) state;
+    depot_limits_t limits = {.blob_bytes = BYTES, .disk_bytes = 3 * BYTES};
+    depot_configure (depot, &limits);
+    assert_int_equal (begin_at (&upload, 0).code, TMQ_OK);
+    assert_int_equal (chunk (&upload, 0, PIECE).code, TMQ_OK);
+    for (unsigned i = 1; i <= 2; i++)
+        assert_int_equal (part_of ("me", i, NULL, KIB, i).code, TMQ_OK);
+    /* Each time the one that stood still for longest, and no more of them than are needed. */
+    assert_int_equal (part_of ("you", 1, NULL, KIB, DEPOT_YIELD_MS).offset, KIB);
+    assert_int_equal (depot_stats (depot).dropped, 1);
+    assert_int_equal (part_of ("you", 2, NULL, KIB, DEPOT_YIELD_MS).code, TMQ_LIMIT);
+    assert_int_equal (part_of ("you", 2, NULL, KIB, 1 + DEPOT_YIELD_MS).offset, KIB);
+    assert_int_equal (depot_stats (depot).dropped, 2);
+    assert_int_equal (depot_stats (depot).uploads, 3);
+    assert_int_equal (depot_stats (depot).bytes, 3 * BYTES);
+    assert_int_equal (begin_at (&upload, 1 + DEPOT_YIELD_MS).code, TMQ_LIMIT);
+    assert_int_equal (begin_at (&upload, 2 + DEPOT_YIELD_MS).offset, 0); /* it began anew */
+    reopen ();
+    assert_int_equal (depot_stats (depot).bytes, 2 * KIB);
+    assert_int_equal (depot_stats (depot).parked, 2);
+}
+
 /* Nobody has all places, whatever names it acts for. */
 static void one_peer_does_not_have_all_places (void **state)
 {
@@ -483,6 +548,8 @@ int main (void)
         TEST (limits_are_told),
         TEST (room_is_kept_for_what_is_to_come),
         TEST (a_place_that_stands_still_is_given_up),
+        TEST (a_share_has_uploads_in_it),
+        TEST (what_was_given_up_makes_room),
         TEST (one_peer_does_not_have_all_places),
         TEST (others_have_their_turn),
         TEST (what_is_compared_goes_on),

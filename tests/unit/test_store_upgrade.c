@@ -26,9 +26,9 @@ typedef struct stored {
     uint64_t stride; /* of the moments that are tried */
 } stored_t;
 
-static const stored_t STORED[] = {{"schema-6", 6, 5},     {"schema-7", 7, 9},
-                                  {"schema-7-db", 7, 31}, {"schema-7-log", 7, 17},
-                                  {"schema-8", 8, 7},     {"schema-9", 9, 7}};
+static const stored_t STORED[] = {
+    {"schema-6", 6, 5}, {"schema-7", 7, 9}, {"schema-7-db", 7, 31}, {"schema-7-log", 7, 17},
+    {"schema-8", 8, 7}, {"schema-9", 9, 7}, {"schema-10", 10, 7}};
 enum { STORED_COUNT = sizeof (STORED) / sizeof (STORED[0]) };
 
 __attribute__ ((format (printf, 1, 2))) static void shell (const char *format, ...)
@@ -332,12 +332,12 @@ static void test_newer_data_names_what_was_before (void **state)
     fixture_t *f = stored_new ("schema-6");
     fixture_open (f);
     fixture_close (f);
-    change (f, "PRAGMA user_version = 11");
+    change (f, "PRAGMA user_version = 12");
     assert_refused (f, STORE_ERROR_NEWER, "no copy from before that is in");
+    shell ("mkdir %s/backups/before-schema-12", f->directory);
+    assert_refused (f, STORE_ERROR_NEWER, "backups/before-schema-12 is how it was");
     shell ("mkdir %s/backups/before-schema-11", f->directory);
-    assert_refused (f, STORE_ERROR_NEWER, "backups/before-schema-11 is how it was");
-    shell ("mkdir %s/backups/before-schema-10", f->directory);
-    assert_refused (f, STORE_ERROR_NEWER, "backups/before-schema-11 is how it was");
+    assert_refused (f, STORE_ERROR_NEWER, "backups/before-schema-12 is how it was");
     change (f, "PRAGMA user_version = 5");
     assert_refused (f, STORE_ERROR_FOREIGN, "version in development (schema 5, readable from 6");
     stored_free (f);

@@ -73,7 +73,8 @@ typedef enum right {
     X (LEASES, "leases", COUNT, 10000)                                                             \
     X (WORKERS, "workers", COUNT, 256)                                                             \
     X (SUBSCRIPTIONS, "subscriptions", COUNT, 50000)                                               \
-    X (WAITS, "waits", COUNT, 50000)
+    X (WAITS, "waits", COUNT, 50000)                                                               \
+    X (BLOBS, "blobs", SIZE, UINT64_C (4) << 30)
 
 typedef enum quota {
 #define X(NAME, option, form, value) QUOTA_##NAME,

@@ -30,6 +30,8 @@ typedef struct errand {
     uint64_t blob_bytes;               /* … and how long it is */
     int64_t task_number;               /* of the task that it is about; 0: none */
     char ns[TMQ_NAME_LENGTH_MAX + 1];  /* of the link */
+    uint64_t blobs_had;                /* of a BLOB_BEGIN: bytes that count to who asks, … */
+    uint64_t blobs_most;               /* … and that may, with uploads; UINT64_MAX: any number */
     /* Filled in by the server on its way: the address of the peer, or empty, … */
     char address[64];
     bool has_key; /* … and the key that it came in by */
@@ -43,6 +45,7 @@ typedef struct errand {
     buf_t *fields;   /* its contents, packed; NULL: all members have their defaults */
     buf_t *body;     /* second frame, or NULL */
     bool whole;      /* the blob of the request is there */
+    bool over_quota; /* LIMIT: for what the identity may have */
     bool again;      /* nothing is answered yet: its runner is to be called again, behind others */
     void *context;   /* the engine's own; NULL: an errand of the server itself */
 } errand_t;

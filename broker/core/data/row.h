@@ -30,6 +30,7 @@
     X (CHECKPOINT, 6, "checkpoint", TABLES, "namespace, task: what a worker keeps of its work")    \
     X (TURN, 21, "turn", TABLES, "namespace, task, place: what a worker told of a turn")           \
     X (BLOB, 23, "blob", LIVE, "hash: that tasks name, and how many")                              \
+    X (BLOB_SHARE, 27, "blob-share", LIVE, "hash, owner: how many of those tasks are his")         \
     X (TURNS_LEFT, 22, "turns-left", LIVE, "namespace, task: gone, but its turns are not yet")     \
     X (ARTIFACT, 25, "artifact", TABLES, "namespace, task, place: the bytes of a small one")       \
     X (ARTIFACTS_LEFT, 26, "artifacts-left", LIVE, "namespace, task: gone, but its artifacts not") \

@@ -134,18 +134,30 @@ static void load_blob (engine_t *self, const row_t *row)
     blobs_load (&self->tasks, row);
 }
 
+static void load_blob_share (engine_t *self, const row_t *row)
+{
+    blobs_load_share (&self->tasks, row);
+}
+
 static void load_worker (engine_t *self, const row_t *row)
 {
     roster_load (&self->match, row);
 }
 
 static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
-    [ROW_KIND_TEST_LIVE] = NULL,         [ROW_KIND_FORGOTTEN] = load_forgotten,
-    [ROW_KIND_QUESTION] = load_question, [ROW_KIND_QUEUE] = load_queue,
-    [ROW_KIND_SCHEDULE] = load_schedule, [ROW_KIND_ENTRIES] = load_entries,
-    [ROW_KIND_WORKER] = load_worker,     [ROW_KIND_SESSION] = load_session,
-    [ROW_KIND_LATE] = load_late,         [ROW_KIND_TURNS_LEFT] = load_debt,
-    [ROW_KIND_BLOB] = load_blob,         [ROW_KIND_ARTIFACTS_LEFT] = load_debt,
+    [ROW_KIND_TEST_LIVE] = NULL,
+    [ROW_KIND_FORGOTTEN] = load_forgotten,
+    [ROW_KIND_QUESTION] = load_question,
+    [ROW_KIND_QUEUE] = load_queue,
+    [ROW_KIND_SCHEDULE] = load_schedule,
+    [ROW_KIND_ENTRIES] = load_entries,
+    [ROW_KIND_WORKER] = load_worker,
+    [ROW_KIND_SESSION] = load_session,
+    [ROW_KIND_LATE] = load_late,
+    [ROW_KIND_TURNS_LEFT] = load_debt,
+    [ROW_KIND_BLOB] = load_blob,
+    [ROW_KIND_ARTIFACTS_LEFT] = load_debt,
+    [ROW_KIND_BLOB_SHARE] = load_blob_share,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

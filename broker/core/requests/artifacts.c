@@ -10,6 +10,7 @@
 #include "artifact_name.h"
 #include "core/requests/answer.h"
 #include "core/requests/get.h"
+#include "core/requests/naming.h"
 #include "core/requests/report.h"
 #include "core/requests/room.h"
 #include "core/tasks/artifacts.h"
@@ -69,17 +70,13 @@ static bool is_over_limit (call_t *call, const task_t *task, const Taskmq__Artif
 }
 
 /* Only who has the bytes may name them. True: it was answered. */
-static bool blob_is_refused (call_t *call, const Taskmq__Blob *blob)
+static bool blob_is_refused (call_t *call, const task_t *task, const Taskmq__Blob *blob)
 {
-    if (blob == NULL)
+    naming_refusal_t why;
+    if (!naming_refuses (call, name_text (task->owner), blob, "blob", &why))
         return false;
-    tmq_code_t code = blob_may_be_named (call->requests->tasks, call->link->space->name,
-                                         name_text (call->link->identity), blob);
-    if (code == TMQ_NO_BLOB)
-        reply_code (call, code, "blob: is to be uploaded first");
-    else if (code != TMQ_OK)
-        reply_limit (call, "blobs", BLOBS_MAX);
-    return code != TMQ_OK;
+    naming_answer (call, &why);
+    return true;
 }
 
 /* The last to be asked: what else is refused does not count. */
@@ -113,7 +110,7 @@ void on_artifact (call_t *call)
         return;
     }
     if (room_refused_at_once (call) || is_over_limit (call, task, &artifact, before) ||
-        blob_is_refused (call, put->blob) || must_wait (call, task))
+        blob_is_refused (call, task, put->blob) || must_wait (call, task))
         return;
     self->tasks->open.inputs++;
     artifact_put (self->tasks, task, &artifact, call->body);

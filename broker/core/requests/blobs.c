@@ -18,6 +18,7 @@
 #include "core/requests/errands.h"
 #include "core/requests/get.h"
 #include "core/requests/pages.h"
+#include "core/requests/quota.h"
 #include "core/requests/room.h"
 #include "core/tasks/blobs.h"
 #include "core/tasks/extras.h"
@@ -134,10 +135,36 @@ static void read_late (call_t *call, const found_t *found)
     }
 }
 
+/* Of who has a quota. What he uploads counts to him as long as he has a claim to it, so none of
+ * these gives way to another one. */
+static bool claims_are_full (call_t *call, const Taskmq__Blob *blob)
+{
+    char text[LIMIT_TEXT_SIZE];
+    const link_t *link = call->link;
+    const char *identity = name_text (link->identity);
+    tasks_t *tasks = call->requests->tasks;
+    if (!blob_claims_are_full (tasks, identity) ||
+        blob_is_claimed (tasks, link->space->name, identity, blob))
+        return false;
+    limit_text (text, "blobs of yours that no task names yet", BLOB_CLAIMS_OF_ONE_MAX);
+    reply_code_at_once (call, TMQ_LIMIT, text, LIMIT_RETRY_MS);
+    return true;
+}
+
 void on_blob_begin (call_t *call)
 {
-    if (!room_refused_at_once (call))
-        take_blob (errand_begin (call), call->request->blob_begin->blob);
+    uint64_t has;
+    const Taskmq__Blob *blob = call->request->blob_begin->blob;
+    if (room_refused_at_once (call))
+        return;
+    uint64_t most = quota_blobs (call->requests, call->link, blob->hash.data, &has);
+    if (most < UINT64_MAX && claims_are_full (call, blob))
+        return;
+    errand_t *errand = errand_begin (call);
+    if (!take_blob (errand, blob))
+        return;
+    errand->blobs_had = has;
+    errand->blobs_most = most;
 }
 
 void on_blob_chunk (call_t *call)

@@ -12,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "core/requests/answer.h"
+#include "core/requests/quota.h"
 #include "core/tasks/blobs.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
@@ -189,6 +190,8 @@ void errand_answer (requests_t *self, errand_t *errand)
     errand_job_t *job = errand->context;
     if (errand->whole)
         blob_claim (self->tasks, errand->ns, errand->identity, errand->blob, errand->blob_bytes);
+    if (errand->over_quota)
+        quota_tell (self, job->link, errand->identity, errand->text);
     if (job->link != NULL) {
         bool good = errand->code == TMQ_OK;
         const char *text = errand->text[0] != '\0' ? errand->text : NULL;

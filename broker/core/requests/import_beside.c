@@ -13,6 +13,7 @@
 #include "artifact_name.h"
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
+#include "core/requests/naming.h"
 #include "core/tasks/artifacts.h"
 #include "core/tasks/blobs.h"
 #include "core/tasks/quarantine.h"
@@ -54,12 +55,13 @@ bool import_time_is_good (const requests_t *self, const char *member, uint64_t t
 static bool blob_is_good (const call_t *call, const Taskmq__Blob *blob, const char *member,
                           const char *name, import_refusal_t *out)
 {
-    tmq_code_t code = blob_may_be_named (call->requests->tasks, call->link->space->name,
-                                         name_text (call->link->identity), blob);
-    if (code == TMQ_LIMIT)
-        return import_refuse_limit (out, "blobs", BLOBS_MAX);
-    return code == TMQ_OK ||
-           import_refuse (out, code, "%s%s: is to be uploaded first", member, name);
+    naming_refusal_t why;
+    char which[SESSION_REFUSAL_SIZE];
+    snprintf (which, sizeof (which), "%s%s", member, name);
+    if (!naming_refuses (call, name_text (call->link->identity), blob, which, &why))
+        return true;
+    out->retry_after_ms = why.retry_after_ms;
+    return import_refuse (out, why.code, "%s", why.text);
 }
 
 static bool is_uploaded (const Taskmq__ImportedArtifact *artifact)
@@ -214,10 +216,11 @@ void import_beside_bring (call_t *call, const Taskmq__ImportedTask *whole,
                           const Taskmq__Extra *extra, task_t *task)
 {
     tasks_t *tasks = call->requests->tasks;
+    const char *owner = name_text (task->owner);
     if (extra != NULL && extra->payload_blob != NULL)
-        blob_take (tasks, extra->payload_blob);
+        blob_take (tasks, owner, extra->payload_blob);
     if (extra != NULL && extra->result_blob != NULL)
-        blob_take (tasks, extra->result_blob);
+        blob_take (tasks, owner, extra->result_blob);
     for (size_t i = 0; i < whole->n_artifacts; i++)
         bring_artifact (tasks, task, whole->artifacts[i]);
     for (size_t i = 0; i < whole->n_late; i++)

@@ -15,6 +15,7 @@
 #include "core/reads/find.h"
 #include "core/requests/again.h"
 #include "core/requests/answer.h"
+#include "core/requests/naming.h"
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/blobs.h"
@@ -81,17 +82,11 @@ static bool row_says_repeat (const call_t *call, const found_t *found, const Tas
            memcmp (row.request_id, call->request->request_id.data, sizeof (row.request_id)) == 0;
 }
 
-static tmq_code_t judge_blob (const call_t *call, const Taskmq__Blob *blob)
-{
-    return blob == NULL ? TMQ_OK
-                        : blob_may_be_named (call->requests->tasks, call->link->space->name,
-                                             name_text (call->link->identity), blob);
-}
-
 /* There is room for a success of this size among those that are kept. */
-static bool can_be_kept (const call_t *call, const Taskmq__Blob *blob)
+static bool can_be_kept (const call_t *call, const found_t *found, const Taskmq__Blob *blob)
 {
-    return judge_blob (call, blob) == TMQ_OK &&
+    naming_refusal_t why;
+    return !naming_refuses (call, found->owner, blob, "result_blob", &why) &&
            (blob == NULL ||
             blob->bytes <= (uint64_t) call->requests->base->config.space_kept_bytes_max);
 }
@@ -111,7 +106,7 @@ static bool keep_late (call_t *call, found_t *found, const Taskmq__Lease *lease)
     if (kept_find (self->tasks, call->link->space, id, lease->attempt) == NULL) {
         const Taskmq__Blob *blob = request->result_blob;
         if (!kept_takes (self->tasks, call->link->space, id, lease->attempt) ||
-            !can_be_kept (call, blob))
+            !can_be_kept (call, found, blob))
             return false;
         const char *type = request->result_type;
         if (blob == NULL)
@@ -207,14 +202,13 @@ static void ensure_started (const requests_t *self, task_t *task)
 }
 
 /* True: that was answered, and the attempt goes on. */
-static bool blob_is_refused (call_t *call, const Taskmq__Blob *blob)
+static bool blob_is_refused (call_t *call, const task_t *task, const Taskmq__Blob *blob)
 {
-    tmq_code_t code = judge_blob (call, blob);
-    if (code == TMQ_NO_BLOB)
-        reply_code (call, code, "result_blob: is to be uploaded first");
-    else if (code != TMQ_OK)
-        reply_limit (call, "blobs", BLOBS_MAX);
-    return code != TMQ_OK;
+    naming_refusal_t why;
+    if (!naming_refuses (call, name_text (task->owner), blob, "result_blob", &why))
+        return false;
+    naming_answer (call, &why);
+    return true;
 }
 
 void on_complete (call_t *call)
@@ -222,7 +216,7 @@ void on_complete (call_t *call)
     requests_t *self = call->requests;
     const Taskmq__Complete *request = call->request->complete;
     task_t *task = begin (call, request->lease, TMQ_STATUS_COMPLETED);
-    if (task == NULL || blob_is_refused (call, request->result_blob))
+    if (task == NULL || blob_is_refused (call, task, request->result_blob))
         return;
     WORKER_COUNT (task->detail->holder, completed);
     ensure_started (self, task);

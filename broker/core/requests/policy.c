@@ -12,6 +12,7 @@
 #include "core/base/memory.h"
 #include "core/requests/parting.h"
 #include "core/requests/quota.h"
+#include "core/tasks/blobs.h"
 
 static bool same_rights (const access_t *a, const access_t *b)
 {
@@ -99,7 +100,8 @@ static void make_accounts (requests_t *self)
     size_t cursor = 0;
     if (self->tasks->has_accounts)
         return;
-    accounts_begin (self->tasks);
+    if (accounts_begin (self->tasks))
+        blobs_charge (self->tasks);
     for (link_t *link = map_each (&self->peers->by_peer, &cursor); link != NULL;
          link = map_each (&self->peers->by_peer, &cursor))
         if (link->established)

@@ -11,6 +11,7 @@
 
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
+#include "core/tasks/blobs.h"
 #include "core/tasks/journal.h"
 
 void quota_refresh (requests_t *self, link_t *link)
@@ -71,6 +72,13 @@ static uint32_t spread (requests_t *self, int64_t ms)
     return spread_ms < 1 ? 1 : spread_ms > UINT32_MAX ? UINT32_MAX : (uint32_t) spread_ms;
 }
 
+void quota_tell (requests_t *self, const link_t *link, const char *identity, const char *text)
+{
+    self->base->counts.quota_hits++;
+    if (link != NULL)
+        deeds_quota (self, link, identity, text);
+}
+
 static quota_refusal_t refuse (requests_t *self, const link_t *link, const account_t *account,
                                const char *what, uint64_t limit, int64_t retry_ms)
 {
@@ -78,8 +86,7 @@ static quota_refusal_t refuse (requests_t *self, const link_t *link, const accou
     quota_refusal_t refusal = {.refused = true, .retry_after_ms = spread (self, retry_ms)};
     snprintf (refusal.text, sizeof (refusal.text), "%s of %s: %" PRIu64 ", as many as it may have",
               what, name, limit);
-    self->base->counts.quota_hits++;
-    deeds_quota (self, link, name, refusal.text);
+    quota_tell (self, link, name, refusal.text);
     return refusal;
 }
 
@@ -155,6 +162,48 @@ quota_refusal_t quota_submit_ended (requests_t *self, const link_t *link)
         return (quota_refusal_t){0};
     return take (self, link, &account->submits, account->quotas[QUOTA_RATE],
                  account->quotas[QUOTA_BURST], "tasks a second");
+}
+
+uint64_t quota_blobs (requests_t *self, const link_t *link, const uint8_t *hash, uint64_t *has)
+{
+    const account_t *account = payer (link);
+    *has = 0;
+    if (account == NULL || !account->limited)
+        return UINT64_MAX;
+    const char *owner = name_text (account->name);
+    *has = account->blobs - blob_bytes_of (self->tasks, owner, hash) +
+           blobs_claimed (self->tasks, owner, hash);
+    return account->quotas[QUOTA_BLOBS];
+}
+
+/* Who may be away. */
+static void refresh_owner (requests_t *self, const link_t *link, account_t *account)
+{
+    access_t access;
+    if (access_link (&access, self->policy, name_text (account->name), link->space->name,
+                     self->base->clocks.wall_ms))
+        account_limit (self->tasks, account,
+                       access.principal == NULL ? NULL : access.principal->quotas);
+    access_clear (&access);
+}
+
+quota_refusal_t quota_blob (requests_t *self, const link_t *link, const char *owner,
+                            const Taskmq__Blob *blob)
+{
+    quota_refusal_t refusal = {0};
+    if (blob_bytes_of (self->tasks, owner, blob->hash.data) > 0)
+        return refusal;
+    name_t *name = names_keep (&self->base->names, owner);
+    account_t *account = account_of (self->tasks, name);
+    if (account != NULL && account->links_count == 0)
+        refresh_owner (self, link, account);
+    if (account != NULL && account->limited &&
+        account->blobs + blob->bytes > account->quotas[QUOTA_BLOBS])
+        refusal = refuse (self, link, account, "bytes of blobs", account->quotas[QUOTA_BLOBS],
+                          LIMIT_RETRY_MS);
+    account_release (self->tasks, account);
+    names_drop (&self->base->names, name);
+    return refusal;
 }
 
 bool quota_is_over_share (requests_t *self, const link_t *link)

@@ -33,6 +33,14 @@ quota_refusal_t quota_submit_ended (requests_t *self, const link_t *link);
  * is unlimited. */
 bool quota_has_room (requests_t *self, name_t *identity, const principal_t *principal,
                      size_t payload_bytes);
+/* Of another blob that a task of the owner is to name. */
+quota_refusal_t quota_blob (requests_t *self, const link_t *link, const char *owner,
+                            const Taskmq__Blob *blob);
+/* How many bytes of blobs the link may have, which it returns, and how many it *has that are not on
+ * their way: without those of this hash. UINT64_MAX: there is no limit. */
+uint64_t quota_blobs (requests_t *self, const link_t *link, const uint8_t *hash, uint64_t *has);
+/* Somebody else has refused a request for a quota of who is named so. link NULL: it has ended. */
+void quota_tell (requests_t *self, const link_t *link, const char *identity, const char *text);
 /* The link's principal alone has filled its share of what may wait for the disk, and others are
  * here: the rest is theirs. */
 bool quota_is_over_share (requests_t *self, const link_t *link);

@@ -15,6 +15,7 @@
 #include "core/reads/find.h"
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
+#include "core/requests/naming.h"
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
 #include "core/requests/submit.h"
@@ -178,7 +179,7 @@ static task_t *accept_task (requests_t *self, space_t *space, name_t *identity,
     account_add_task (self->tasks, task);
     session_add_task (self->tasks, task);
     if (extras_of (task)->payload_blob != NULL)
-        blob_take (self->tasks, extras_of (task)->payload_blob);
+        blob_take (self->tasks, owner, extras_of (task)->payload_blob);
     dependents_judge (self->tasks, task);
     self->tasks->open.bytes += task->payload_bytes + buf_length (extra_packed (task->extra));
     self->base->counts.submitted++;
@@ -274,16 +275,13 @@ static bool needs_have_room (const requests_t *self, const space_t *space,
 
 static bool blob_is_refused (call_t *call, const Taskmq__TaskSpec *spec, answer_t *refusal)
 {
-    const Taskmq__Blob *blob = blob_of (spec);
-    tmq_code_t code = blob == NULL
-                          ? TMQ_OK
-                          : blob_may_be_named (call->requests->tasks, call->link->space->name,
-                                               name_text (call->link->identity), blob);
-    if (code == TMQ_NO_BLOB)
-        *refusal = (answer_t){.code = code, .text = "payload_blob: is to be uploaded first"};
-    else if (code == TMQ_LIMIT)
-        *refusal = (answer_t){.code = code, .text = "blobs", .limit = BLOBS_MAX};
-    return code != TMQ_OK;
+    naming_refusal_t why;
+    if (!naming_refuses (call, name_text (call->link->identity), blob_of (spec), "payload_blob",
+                         &why))
+        return false;
+    *refusal = (answer_t){
+        .code = why.code, .full = memory_text (why.text), .retry_after_ms = why.retry_after_ms};
+    return true;
 }
 
 static bool never_starts (const requests_t *self, const Taskmq__TaskSpec *spec)

@@ -51,7 +51,8 @@ static void forget (tasks_t *self, account_t *account)
 
 void account_release (tasks_t *self, account_t *account)
 {
-    if (account == NULL || account->links_count > 0 || account->tasks > 0 || account->leases > 0)
+    if (account == NULL || account->links_count > 0 || account->tasks > 0 || account->leases > 0 ||
+        account->blobs > 0)
         return;
     int64_t mono_ms = self->base->clocks.mono_ms;
     if (bucket_is_full (&account->submits, mono_ms) && bucket_is_full (&account->reads, mono_ms))
@@ -98,6 +99,21 @@ void account_end_task (tasks_t *self, const task_t *task)
     account->tasks--;
     account->bytes -= extras_payload_bytes (task);
     account_release (self, account);
+}
+
+void account_add_blob (tasks_t *self, name_t *owner, uint64_t bytes)
+{
+    account_t *account = account_of (self, owner);
+    if (account != NULL)
+        account->blobs += bytes;
+}
+
+void account_end_blob (tasks_t *self, name_t *owner, uint64_t bytes)
+{
+    if (owner->account == NULL)
+        return;
+    owner->account->blobs -= bytes;
+    account_release (self, owner->account);
 }
 
 size_t account_pending (const tasks_t *self, account_t *account)
@@ -148,10 +164,10 @@ bool account_has_lease (worker_t *worker)
     return false;
 }
 
-void accounts_begin (tasks_t *self)
+bool accounts_begin (tasks_t *self)
 {
     if (self->has_accounts)
-        return;
+        return false;
     self->has_accounts = true;
     size_t cursor = 0;
     for (task_t *task = map_each (&self->by_id, &cursor); task != NULL;
@@ -162,6 +178,7 @@ void accounts_begin (tasks_t *self)
     for (worker_t *worker = map_each (&self->workers, &cursor); worker != NULL;
          worker = map_each (&self->workers, &cursor))
         account_add_leases (self, worker, worker->held);
+    return true;
 }
 
 void accounts_reset (tasks_t *self)

@@ -21,6 +21,7 @@ typedef struct account {
     size_t links_count;
     size_t tasks;       /* live ones, … */
     uint64_t bytes;     /* … of their payloads */
+    uint64_t blobs;     /* bytes of those that its tasks name, each once; ended ones, too */
     size_t leases;      /* that its workers hold */
     node_t hungry;      /* its workers that wait for the end of a lease of any of them */
     size_t pending_old; /* tasks that it brought and are not durable, in batches up to … */
@@ -32,8 +33,9 @@ typedef struct account {
     uint64_t quotas[QUOTAS]; /* if it is limited */
 } account_t;
 
-/* From now on there are accounts, as of what is there; or none. */
-void accounts_begin (tasks_t *self);
+/* From now on there are accounts, as of what is there, or none. True: there were none, and what
+ * blobs_charge adds is to be added. */
+bool accounts_begin (tasks_t *self);
 void accounts_end (tasks_t *self);
 /* Forgets what the tasks and leases were, with them. */
 void accounts_reset (tasks_t *self);
@@ -46,6 +48,9 @@ void account_limit (tasks_t *self, account_t *account, const uint64_t *quotas);
 /* A live task came, or ended. */
 void account_add_task (tasks_t *self, const task_t *task);
 void account_end_task (tasks_t *self, const task_t *task);
+/* A task of the owner is the first that names a blob of so many bytes, or was the last. */
+void account_add_blob (tasks_t *self, name_t *owner, uint64_t bytes);
+void account_end_blob (tasks_t *self, name_t *owner, uint64_t bytes);
 /* It submitted, imported or retried a task into the open batch. Accepts NULL. */
 void account_add_pending (tasks_t *self, account_t *account);
 /* How many of them may not be durable yet; at most a few batches too many. */

@@ -10,11 +10,11 @@
 #include "core/tasks/extras.h"
 #include "core/tasks/rows.h"
 
-static void give_up (tasks_t *self, const Taskmq__Artifact *artifact)
+static void give_up (tasks_t *self, const char *owner, const Taskmq__Artifact *artifact)
 {
     const Taskmq__Blob blob = artifact_blob (artifact);
     if (artifact_is_blob (artifact))
-        blob_give (self, &blob);
+        blob_give (self, owner, &blob);
 }
 
 static void put_bytes (tasks_t *self, const task_t *task, uint32_t place,
@@ -24,7 +24,7 @@ static void put_bytes (tasks_t *self, const task_t *task, uint32_t place,
     const Taskmq__Blob blob = artifact_blob (given);
     artifact_key (&key, task->queue->space->name, task->id.bytes, place);
     if (artifact_is_blob (given)) {
-        blob_take (self, &blob);
+        blob_take (self, name_text (task->owner), &blob);
         rows_put (self, row_make_gone (ROW_KIND_ARTIFACT, key.bytes, key.length));
         return;
     }
@@ -44,7 +44,7 @@ void artifact_put (tasks_t *self, task_t *task, const Taskmq__Artifact *given, c
     }
     Taskmq__Artifact *kept = extra->artifacts[place - 1];
     put_bytes (self, task, place, given, bytes); /* first: it may be the same blob */
-    give_up (self, kept);
+    give_up (self, name_text (task->owner), kept);
     extra->artifact_bytes += given->bytes - kept->bytes;
     extra_set_artifact (kept, given);
     extras_changed (self, task);
@@ -58,7 +58,7 @@ void artifacts_remove (tasks_t *self, space_t *space, const record_t *record,
     if (fields->n_artifacts == 0)
         return;
     for (size_t i = 0; i < fields->n_artifacts; i++)
-        give_up (self, fields->artifacts[i]);
+        give_up (self, record->owner, fields->artifacts[i]);
     debt_owe (self, ROW_KIND_ARTIFACT, record, fields->n_artifacts);
     space->entries.artifact_bytes -= fields->artifact_bytes;
     entries_changed (self, space);

@@ -253,6 +253,6 @@ void attempt_take_blob (tasks_t *self, task_t *task, const Taskmq__Blob *blob, c
     extra_set_blob (&extras_edit (task)->result_blob, blob);
     extras_changed (self, task);
     if (self->base->config.planted_bug != ENGINE_BUG_BLOB_RESULT_UNCOUNTED)
-        blob_take (self, blob);
+        blob_take (self, name_text (task->owner), blob);
     attempt_take_result (self, task, NULL, 0, type[0] != '\0' ? type : BLOB_TYPE);
 }

@@ -372,7 +372,7 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record, task_
         checkpoint_remove (self, record, extra->fields);
         turns_remove (self, space, record, extra->fields);
         artifacts_remove (self, space, record, extra->fields);
-        blobs_remove (self, extra->fields);
+        blobs_remove (self, record->owner, extra->fields);
         extra_free (extra);
     }
     kept_drop (self, space, &record->id);

@@ -23,7 +23,8 @@ enum {
     FIELD_TYPE = 4,
     FIELD_WORKER = 5,
     FIELD_EXPIRES_AT = 6,
-    FIELD_BLOB = 7
+    FIELD_BLOB = 7,
+    FIELD_OWNER = 8
 };
 
 void kept_key (row_key_t *out, const char *ns, const uint8_t *id, uint32_t attempt)
@@ -81,7 +82,7 @@ static void forget (tasks_t *self, kept_t *kept)
     space_t *space = kept->space;
     if (kept->is_blob) {
         const Taskmq__Blob blob = kept_blob (kept);
-        blob_give (self, &blob);
+        blob_give (self, name_text (kept->owner), &blob);
     }
     list_remove (&kept->node);
     map_remove (&self->kept, kept->hash, kept);
@@ -89,6 +90,7 @@ static void forget (tasks_t *self, kept_t *kept)
     space->kept_bytes -= kept->bytes;
     names_drop (&self->base->names, kept->worker);
     names_drop (&self->base->names, kept->type);
+    names_drop (&self->base->names, kept->owner);
     free (kept);
     space_release (self, space);
 }
@@ -176,8 +178,10 @@ static void put_rows (tasks_t *self, const kept_t *kept, const late_t *late)
     bytes_append_string (&body, FIELD_TYPE, name_text (kept->type));
     bytes_append_string (&body, FIELD_WORKER, name_text (kept->worker));
     bytes_append_uint (&body, FIELD_EXPIRES_AT, (uint64_t) kept->expires_at);
-    if (kept->is_blob)
+    if (kept->is_blob) {
         bytes_append_blob (&body, FIELD_BLOB, kept->hash_of_blob, sizeof (kept->hash_of_blob));
+        bytes_append_string (&body, FIELD_OWNER, name_text (kept->owner));
+    }
     row_t known = row_make (ROW_KIND_LATE, key.bytes, key.length, body.data, body.length);
     row_t bytes = row_make (ROW_KIND_QUARANTINE, key.bytes, key.length, late->bytes, late->length);
     known.expires_at = bytes.expires_at = kept->expires_at;
@@ -210,7 +214,8 @@ static void keep (tasks_t *self, task_t *task, const late_t *late, int64_t at, i
     if (late->blob != NULL) {
         kept->is_blob = true;
         memcpy (kept->hash_of_blob, late->blob->hash.data, sizeof (kept->hash_of_blob));
-        blob_take (self, late->blob);
+        kept->owner = names_share (task->owner);
+        blob_take (self, name_text (kept->owner), late->blob);
     }
     remember (self, kept);
     put_rows (self, kept, late);
@@ -267,6 +272,10 @@ static void take_fields (tasks_t *self, kept_t *kept, const row_t *row)
             if (is_text && kept->worker == NULL)
                 kept->worker = names_keep (&self->base->names, text);
             break;
+        case FIELD_OWNER:
+            if (is_text && kept->owner == NULL)
+                kept->owner = names_keep (&self->base->names, text);
+            break;
         default: break;
         }
     }
@@ -305,6 +314,7 @@ void kept_clear (tasks_t *self)
          kept = map_each (&self->kept, &cursor)) {
         names_drop (&self->base->names, kept->worker);
         names_drop (&self->base->names, kept->type);
+        names_drop (&self->base->names, kept->owner);
         free (kept);
     }
     map_free (&self->kept);

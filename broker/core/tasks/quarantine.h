@@ -22,8 +22,9 @@ typedef struct kept {
     int64_t at;         /* when it came */
     int64_t expires_at;
     name_t *worker;
-    name_t *type; /* content type */
-    bool is_blob; /* of this hash: there are no bytes in a row */
+    name_t *type;  /* content type */
+    bool is_blob;  /* of this hash: there are no bytes in a row, … */
+    name_t *owner; /* … and it counts to him; NULL: it was kept before blobs did */
     uint8_t hash_of_blob[TMQ_BLOB_HASH_BYTES];
 } kept_t;
 

@@ -227,6 +227,7 @@ typedef struct blobs {
     node_t claims;
     node_t resting;
     size_t resting_count;
+    map_t shares; /* by hash and owner */
     size_t claims_count;
     size_t named; /* by tasks */
 } blobs_t;

@@ -14,7 +14,7 @@
 /* The versions of the two files: as they are made, and the oldest that a start brings to that.
  * Version 6 is the oldest that anybody outside of the development can have had. */
 enum {
-    SCHEMA_TABLES_VERSION = 10,
+    SCHEMA_TABLES_VERSION = 11,
     SCHEMA_TABLES_OLDEST = 6,
     SCHEMA_JOURNAL_VERSION = 3,
     SCHEMA_JOURNAL_OLDEST = 2
