@@ -56,6 +56,7 @@ static void say (void *context, archive_word_t word, const char *text)
     case ARCHIVE_GAP: log_write (LOG_LEVEL_WARNING, "ARCHIVE-GAP", text, NULL); break;
     case ARCHIVE_BROKEN: log_write (LOG_LEVEL_ERROR, "ARCHIVE-BROKEN", text, NULL); break;
     case ARCHIVE_BLOB: log_write (LOG_LEVEL_WARNING, "ARCHIVE-BLOB", text, NULL); break;
+    case ARCHIVE_UNREAD: log_write (LOG_LEVEL_WARNING, "ARCHIVE-UNREAD", text, NULL); break;
     }
 }
 
@@ -66,6 +67,7 @@ bool archived_fill (archive_options_t *out, const config_t *config, const char *
                                .data = data,
                                .keep_ms = (int64_t) config->numbers[CONFIG_ARCHIVE_KEEP],
                                .sync_ms = ARCHIVE_SYNC_MS,
+                               .unread_ms = ARCHIVE_UNREAD_MS,
                                .backlog_bytes_max = ARCHIVE_BACKLOG_BYTES_MAX,
                                .free_bytes_min = free_bytes_min,
                                .say = say};

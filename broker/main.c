@@ -77,6 +77,14 @@ static void tell_restored (const char *directory, const restore_report_t *report
         log_write (LOG_LEVEL_WARNING, "RESTORED-BLOBS",
                    "large bodies that tasks need are neither in the backup nor in the archive",
                    LOG_FIELDS (LOG_NUMBER ("missing", report->blobs_missing)));
+    if (report->blobs.unreadable > 0)
+        log_write (
+            LOG_LEVEL_WARNING, "RESTORED-UNREAD",
+            "large bodies that tasks need are in the archive, and cannot be read there: restore "
+            "once more when its disk works",
+            LOG_FIELDS (LOG_NUMBER ("unreadable", report->blobs.unreadable),
+                        LOG_TEXT ("blob", report->blobs.example),
+                        LOG_TEXT ("error", strerror (report->blobs.error))));
 }
 
 static exits_t restore (const config_t *config)

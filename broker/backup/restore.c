@@ -130,15 +130,8 @@ static store_code_t get (const restore_t *self, void *out, size_t length, store_
 static store_code_t put (int fd, const char *path, const void *bytes, size_t length,
                          store_error_t *error)
 {
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote = write (fd, (const char *) bytes + done, length - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return fail_system (error, path, "cannot be written");
-        done += (size_t) wrote;
-    }
-    return STORE_OK;
+    return disk_write (fd, bytes, length) == 0 ? STORE_OK
+                                               : fail_system (error, path, "cannot be written");
 }
 
 /* Where the bytes of a part go: into a file, or, of the blobs, into theirs. */
@@ -314,11 +307,10 @@ static store_code_t adopt (restore_t *self, restore_report_t *out, store_error_t
                                .context = blobs};
     store_code_t code =
         store_adopt_more (self->scratch, &found, &out->more, &out->generation, error);
-    bool any = false;
     if (code == STORE_OK &&
-        !restore_blobs_fetch (blobs, self->from->archive, self->scratch, &any, &out->blobs_missing))
+        !restore_blobs_fetch (blobs, self->from->archive, self->scratch, &out->blobs))
         code = fail_system (error, self->scratch, "cannot be written");
-    if (any)
+    if (out->blobs.any)
         self->found[PART_BLOBS].there = true;
     restore_blobs_free (&blobs);
     return code;
@@ -333,7 +325,8 @@ static store_code_t count_missing (const restore_t *self, restore_report_t *out,
     store_code_t code = named_read (&named, self->scratch, error);
     snprintf (path, sizeof (path), "%s/%s", self->scratch, manifest_file (PART_BLOBS));
     named_look (named, path);
-    out->blobs_missing = named_missing (named);
+    uint64_t missing = named_missing (named);
+    out->blobs_missing = missing > out->blobs.unreadable ? missing - out->blobs.unreadable : 0;
     named_free (&named);
     return code;
 }

@@ -12,6 +12,7 @@
 #define TASKMQ_BACKUP_RESTORE_H
 
 #include "backup/manifest.h"
+#include "backup/restore_blobs.h"
 #include "store/store.h"
 
 #define RESTORE_SCRATCH ".restoring"
@@ -25,9 +26,10 @@ typedef struct restore_from {
 
 typedef struct restore_report {
     manifest_t manifest;
-    uint64_t generation;    /* the new one */
-    store_more_t more;      /* what was taken of the archive; all zero without one */
-    uint64_t blobs_missing; /* that its tasks need, and that neither has */
+    uint64_t generation;          /* the new one */
+    store_more_t more;            /* what was taken of the archive; all zero without one */
+    uint64_t blobs_missing;       /* that its tasks need, and that neither has, … */
+    restore_blobs_report_t blobs; /* … beside those that cannot be read */
 } restore_report_t;
 
 /* directory: must be empty or missing; then it is made. STORE_ERROR_FOREIGN: the file is no backup

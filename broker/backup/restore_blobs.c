@@ -63,14 +63,10 @@ static int by_hash (const void *a, const void *b)
     return order != 0 ? order : (x->order < y->order) - (x->order > y->order);
 }
 
-static bool make_directory (const char *path)
+static bool fetch (const note_t *note, const char *archive, const char *directory,
+                   restore_blobs_report_t *out)
 {
-    return mkdir (path, 0700) == 0 ? disk_sync_parent (path) == 0 : errno == EEXIST;
-}
-
-static bool fetch (const note_t *note, const char *archive, const char *directory, bool *any,
-                   uint64_t *missing)
-{
+    bool read_ok;
     char hex[ARCHIVE_HEX_SIZE];
     char path[PATH_SIZE];
     char bucket[PATH_SIZE];
@@ -79,28 +75,31 @@ static bool fetch (const note_t *note, const char *archive, const char *director
     if (access (path, F_OK) == 0)
         return true; /* the backup has it */
     snprintf (bucket, sizeof (bucket), "%s/blobs", directory);
-    bool good = make_directory (bucket);
+    bool good = disk_make_directory (bucket) == 0;
     snprintf (bucket, sizeof (bucket), "%s/blobs/%.2s", directory, hex);
-    if (!good || !make_directory (bucket))
+    if (!good || disk_make_directory (bucket) != 0)
         return false;
-    *any = true;
-    if (archive_blob_fetch (archive, note->hash, path))
+    out->any = true;
+    if (archive_blob_fetch (archive, note->hash, path, &read_ok))
         return disk_sync_directory (bucket) == 0;
-    *missing += 1;
-    return errno != ENOSPC && errno != EDQUOT;
+    if (read_ok)
+        return errno == ENOENT || errno == EBADMSG;
+    out->unreadable++;
+    out->error = errno;
+    memcpy (out->example, hex, sizeof (out->example));
+    return true;
 }
 
 bool restore_blobs_fetch (restore_blobs_t *self, const char *archive, const char *directory,
-                          bool *any, uint64_t *missing)
+                          restore_blobs_report_t *out)
 {
-    *any = false;
-    *missing = 0;
+    *out = (restore_blobs_report_t){.any = false};
     if (self->count > 0)
         qsort (self->notes, self->count, sizeof (note_t), by_hash);
     for (size_t i = 0; i < self->count; i++) {
         const note_t *note = &self->notes[i];
         bool first = i == 0 || memcmp (note->hash, note[-1].hash, TMQ_BLOB_HASH_BYTES) != 0;
-        if (first && !note->gone && !fetch (note, archive, directory, any, missing))
+        if (first && !note->gone && !fetch (note, archive, directory, out))
             return false;
     }
     return true;

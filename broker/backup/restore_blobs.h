@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/archive/archive_blobs.h"
+
 typedef struct restore_blobs restore_blobs_t;
 
 restore_blobs_t *restore_blobs_new (void);
@@ -16,10 +18,16 @@ void restore_blobs_free (restore_blobs_t **self); /* accepts a NULL object */
 /* A blob is named, or no longer; of one the last word counts. A store_more_t's `blob`; context: the
  * object. */
 void restore_blobs_note (void *context, const uint8_t *hash, bool gone);
-/* Those that are named and are not in DIRECTORY/blobs come there from the archive. *any: one did;
- * *missing: so many are not to be had, or damaged. False with errno: the directory cannot be
- * written. */
+typedef struct restore_blobs_report {
+    bool any;                       /* one came */
+    uint64_t unreadable;            /* are in the archive, and its disk does not give them: … */
+    int error;                      /* … why, … */
+    char example[ARCHIVE_HEX_SIZE]; /* … and one of them */
+} restore_blobs_report_t;
+
+/* Those that are named and are not in DIRECTORY/blobs come there from the archive, but those that
+ * it does not have, or that are damaged. False with errno: the directory cannot be written. */
 bool restore_blobs_fetch (restore_blobs_t *self, const char *archive, const char *directory,
-                          bool *any, uint64_t *missing);
+                          restore_blobs_report_t *out);
 
 #endif

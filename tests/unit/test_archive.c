@@ -13,6 +13,7 @@
 
 #include "core/data/blob_row.h"
 #include "store/archive/archive_history.h"
+#include "store/archive/archive_keep.h"
 #include "store/journal/journal_codec.h"
 #include "store_support.h"
 
@@ -73,6 +74,12 @@ static void make (const segment_t *segment)
     else
         assert_true (archive_writer_close (&writer));
     bytes_free (&bytes);
+}
+
+static void say_nothing (void *context, const char *text)
+{
+    (void) context;
+    (void) text;
 }
 
 static void path_of (char out[256], uint64_t epoch, uint64_t first, bool open)
@@ -278,6 +285,118 @@ static void a_cut_is_an_end_or_damage (void **state)
     assert_int_equal (most, 0);
 }
 
+static void put_zeros (const char *path, off_t from, size_t length)
+{
+    static const uint8_t zeros[4096];
+    int fd = open (path, O_WRONLY | O_CLOEXEC);
+    assert_true (fd >= 0 && length <= sizeof (zeros));
+    assert_int_equal (pwrite (fd, zeros, length, from), length);
+    close (fd);
+}
+
+static uint64_t findings (void)
+{
+    store_error_t error;
+    archive_judge_t judge = {.say = say_nothing};
+    assert_int_equal (archive_judge (&judge, directory, &error), STORE_OK);
+    return judge.findings;
+}
+
+/* What was not synced is zero then, or missing, a page at a time and in any order. */
+static void a_loss_of_power_is_no_damage (void **state)
+{
+    (void) state;
+    archive_place_t at;
+    store_error_t error;
+    struct stat info;
+    char path[256];
+    make (&(segment_t){1, 1, 3, 0, false});
+    make (&(segment_t){1, 4, 160, 0, true});
+    path_of (path, 1, 4, true);
+    assert_int_equal (stat (path, &info), 0);
+    assert_true (info.st_size > 3 * 4096);
+    assert_int_equal (read_all (1, 0, INT64_MAX, &at, &error), 160);
+    put_zeros (path, 2 * 4096, 4096); /* there are whole batches behind it */
+    int64_t count = read_all (1, 0, INT64_MAX, &at, &error);
+    assert_in_range (count, 40, 120);
+    put_zeros (path, 4096 + 100, 4096 - 100); /* … and what was appended to a page */
+    assert_true (read_all (1, 0, INT64_MAX, &at, &error) < count);
+    assert_int_equal (findings (), 0);
+    put_zeros (path, 0, 4096);
+    assert_int_equal (read_all (1, 0, INT64_MAX, &at, &error), 3);
+    assert_int_equal (findings (), 0);
+    assert_int_equal (truncate (path, 0), 0);
+    assert_int_equal (truncate (path, info.st_size), 0);
+    assert_int_equal (read_all (1, 0, INT64_MAX, &at, &error), 3);
+    make (&(segment_t){2, 1, 4, 3, false}); /* the next start */
+    assert_int_equal (read_all (1, 0, INT64_MAX, &at, &error), 7);
+    assert_int_equal (findings (), 0);
+}
+
+/* The first file of a start may be one of those; the next one says where the start began. */
+static void a_start_is_known_by_any_of_its_files (void **state)
+{
+    (void) state;
+    archive_place_t at;
+    store_error_t error;
+    char path[256];
+    make (&(segment_t){1, 1, 9, 0, false});
+    make (&(segment_t){2, 1, 2, 6, true});
+    path_of (path, 2, 1, true);
+    put_zeros (path, 0, 72);
+    make (&(segment_t){2, 1, 3, 6, false});
+    assert_int_equal (read_all (1, 0, INT64_MAX, &at, &error), 9); /* 6 of the first one */
+    assert_int_equal (at.epoch, 2);
+}
+
+/* Each byte of an open segment, changed: behind its last batch nobody can know; in front of that it
+ * is damage, and the rest is not left out without a word. */
+static void damage_in_an_open_one_is_found (void **state)
+{
+    (void) state;
+    archive_place_t at;
+    store_error_t error;
+    struct stat info;
+    bytes_t last = BYTES_INIT;
+    char path[256];
+    make (&(segment_t){1, 1, 4, 0, true});
+    path_of (path, 1, 1, true);
+    frame (&last, 1, 4, 3);
+    int fd = open (path, O_RDWR | O_CLOEXEC);
+    assert_true (fd >= 0 && fstat (fd, &info) == 0);
+    for (off_t i = 0; i < info.st_size; i++) {
+        uint8_t byte;
+        assert_int_equal (pread (fd, &byte, 1, i), 1);
+        byte ^= 0x10;
+        assert_int_equal (pwrite (fd, &byte, 1, i), 1);
+        int64_t count = read_all (1, 0, INT64_MAX, &at, &error);
+        assert_int_equal (count, i < info.st_size - (off_t) last.length ? -1 : 3);
+        if (count < 0)
+            assert_non_null (strstr (error.text, ".part is damaged"));
+        byte ^= 0x10;
+        assert_int_equal (pwrite (fd, &byte, 1, i), 1);
+    }
+    close (fd);
+    bytes_free (&last);
+    assert_int_equal (read_all (1, 0, INT64_MAX, &at, &error), 4);
+}
+
+/* What cannot be read is neither missing nor the end. */
+static void a_read_error_is_told (void **state)
+{
+    (void) state;
+    archive_place_t at;
+    store_error_t error;
+    char path[256];
+    make (&(segment_t){1, 1, 9, 0, false});
+    path_of (path, 2, 1, false);
+    make (&(segment_t){2, 1, 3, 6, false});
+    assert_int_equal (truncate (path, (off_t) ARCHIVE_FILE_BYTES_MAX + 1), 0); /* EFBIG */
+    assert_int_equal (read_all (1, 0, INT64_MAX, &at, &error), -1);
+    assert_int_equal (error.code, STORE_ERROR_ACCESS);
+    assert_non_null (strstr (error.text, "cannot be read"));
+}
+
 /* Each byte of a closed segment, changed: damage, and what is in front of it is there. */
 static void a_changed_byte_is_found (void **state)
 {
@@ -441,6 +560,54 @@ static void one_that_was_closed_meanwhile_is_read (void **state)
     archive_history_close (&history);
 }
 
+/* How many of the segments go; each is of a generation, and was changed at a time in minutes. */
+static size_t gone (size_t count, const int64_t minutes[][2], int64_t keep, int64_t now,
+                    int64_t *staying)
+{
+    enum { MINUTE = 60 * 1000, MOST = 64 };
+    archive_file_t files[MOST] = {{.open = false}};
+    bool old[MOST] = {false};
+    size_t sum = 0;
+    assert_true (count <= MOST);
+    for (size_t i = 0; i < count; i++)
+        files[i] = (archive_file_t){.header = {.generation = (uint64_t) minutes[i][0]},
+                                    .changed_ms = minutes[i][1] * MINUTE};
+    const archive_list_t list = {files, count};
+    *staying = archive_keep (&list, 5, keep * MINUTE, now * MINUTE, old);
+    *staying = *staying == INT64_MAX ? -1 : *staying / MINUTE;
+    for (size_t i = 0; i < count; i++)
+        sum += old[i];
+    assert_true (sum == 0 || old[0]); /* the oldest one */
+    return sum;
+}
+
+static void only_time_that_passed_makes_old (void **state)
+{
+    (void) state;
+    enum { DAY = 24 * 60 };
+    int64_t staying;
+    /* While there is work, it is the time that passed. */
+    const int64_t steady[][2] = {{5, 0}, {5, 30}, {5, 60}, {5, 100}, {5, 150}};
+    assert_int_equal (gone (5, steady, 90, 150, &staying), 2);
+    assert_int_equal (staying, 60);
+    assert_int_equal (gone (5, steady, 0, 150, &staying), 4);
+    /* A clock that is a day, or a year, ahead: by now, or since one of them was written. */
+    assert_int_equal (gone (5, steady, 211, 150 + 365 * DAY, &staying), 0);
+    assert_int_equal (staying, 0);
+    const int64_t ahead[][2] = {{5, 0}, {5, 30}, {5, 60}, {5, 60 + DAY}, {5, 65}, {5, 70}};
+    assert_int_equal (gone (6, ahead, 120, 80, &staying), 1);
+    assert_int_equal (staying, 30); /* a body of the last one may be that old */
+    assert_int_equal (gone (6, ahead, 140, 80, &staying), 0);
+    /* … or back: what is new is not old. */
+    const int64_t back[][2] = {{5, 3 * DAY}, {5, 3 * DAY + 30}, {5, 10}, {5, 20}};
+    assert_int_equal (gone (4, back, 60, 20, &staying), 0);
+    assert_int_equal (staying, 10);
+    /* Other histories are in front of the one that is written, wherever their names sort. */
+    const int64_t others[][2] = {{3, 0}, {3, 50}, {5, 60}, {5, 80}, {9, 20}, {9, 55}};
+    assert_int_equal (gone (6, others, 40, 90, &staying), 2);
+    assert_int_equal (staying, 50);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +620,11 @@ int main (void)
         cmocka_unit_test_setup_teardown (other_histories_are_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown (a_cut_is_an_end_or_damage, setup, teardown),
         cmocka_unit_test_setup_teardown (a_changed_byte_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown (a_loss_of_power_is_no_damage, setup, teardown),
+        cmocka_unit_test_setup_teardown (a_start_is_known_by_any_of_its_files, setup, teardown),
+        cmocka_unit_test_setup_teardown (damage_in_an_open_one_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown (a_read_error_is_told, setup, teardown),
+        cmocka_unit_test (only_time_that_passed_makes_old),
         cmocka_unit_test_setup_teardown (an_open_one_is_gone_on_with, setup, teardown),
         cmocka_unit_test_setup_teardown (blobs_of_a_batch_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown (a_judge_names_each_gap, setup, teardown),

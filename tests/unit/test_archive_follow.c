@@ -23,7 +23,7 @@
 #include "store_support.h"
 #include "support/timing.h"
 
-enum { GENERATION = 77, WORDS = ARCHIVE_BLOB + 1, BODY_BYTES = 600 };
+enum { GENERATION = 77, WORDS = ARCHIVE_UNREAD + 1, BODY_BYTES = 600 };
 
 static char data[64];
 static char directory[64];
@@ -36,6 +36,7 @@ static uint64_t newest; /* batch of the epoch */
 /* The disk of the archive: pwrite is used for segments alone, so is fdatasync at a time. */
 static atomic_int write_error;
 static atomic_int sync_error;
+static atomic_int read_error; /* of bodies */
 
 ssize_t __real_pwrite (int fd, const void *bytes, size_t length, off_t at);
 ssize_t __wrap_pwrite (int fd, const void *bytes, size_t length, off_t at);
@@ -62,6 +63,19 @@ int __wrap_fdatasync (int fd)
     return -1;
 }
 
+ssize_t __real_read (int fd, void *to, size_t length);
+ssize_t __wrap_read (int fd, void *to, size_t length);
+
+/* Bodies are read in pieces of this length, and nothing else is. */
+ssize_t __wrap_read (int fd, void *to, size_t length)
+{
+    int error = length == 256 * 1024 ? atomic_load (&read_error) : 0;
+    if (error == 0)
+        return __real_read (fd, to, length);
+    errno = error;
+    return -1;
+}
+
 static void say (void *context, archive_word_t word, const char *text)
 {
     (void) context;
@@ -79,6 +93,7 @@ static int setup (void **state)
     options = (archive_options_t){.directory = directory,
                                   .data = data,
                                   .sync_ms = 20,
+                                  .unread_ms = 20,
                                   .backlog_bytes_max = ARCHIVE_BACKLOG_BYTES_MAX,
                                   .say = say};
     epoch = newest = 0;
@@ -90,6 +105,7 @@ static int teardown (void **state)
     (void) state;
     atomic_store (&write_error, 0);
     atomic_store (&sync_error, 0);
+    atomic_store (&read_error, 0);
     archive_free (&archive);
     directory_remove (data);
     directory_remove (directory);
@@ -199,21 +215,34 @@ static void commits_arrive_within_a_second_and_at_the_end (void **state)
     assert_int_equal (said[ARCHIVE_GAP] + said[ARCHIVE_STALLED] + said[ARCHIVE_BROKEN], 0);
 }
 
+/* One batch that is as large as many. */
+static void commit_large (void)
+{
+    enum { LARGE = 1024 * 1024 - 1024 };
+    static const uint8_t body[LARGE];
+    bytes_t bytes = BYTES_INIT;
+    row_t row = row_make (ROW_KIND_TEST, "key", 3, body, sizeof (body));
+    frame (&bytes, ++newest, &row);
+    archive_take (archive, bytes.data, bytes.length);
+    bytes_free (&bytes);
+    row_drop (&row);
+}
+
 /* Large amounts are cut into segments of their own. */
 static void segments_end_at_their_size (void **state)
 {
     (void) state;
     archive_list_t list;
     start (0);
-    for (size_t i = 0; i < 30; i++)
-        commit (10000);
+    for (size_t i = 0; i < 40; i++)
+        commit_large ();
     archive_free (&archive);
     assert_int_equal (read_from (1, 0), newest);
     assert_true (archive_list (&list, directory, GENERATION));
     assert_true (list.count > 2);
     for (size_t i = 0; i < list.count; i++) {
         assert_false (list.files[i].open);
-        assert_true (list.files[i].bytes < ARCHIVE_SEGMENT_BYTES + 65536);
+        assert_true (list.files[i].bytes < ARCHIVE_SEGMENT_BYTES + 1024 * 1024);
     }
     archive_list_free (&list);
 }
@@ -371,6 +400,17 @@ static void name_blob (const uint8_t *hash)
     row_drop (&row);
 }
 
+/* It waits for the archive, whatever becomes of the broker's own name for it. */
+static bool waits (const uint8_t *hash)
+{
+    char hex[2 * TMQ_BLOB_HASH_BYTES + 1];
+    char path[256];
+    struct stat info;
+    sodium_bin2hex (hex, sizeof (hex), hash, TMQ_BLOB_HASH_BYTES);
+    snprintf (path, sizeof (path), "%s/archiving/blobs/%s", data, hex);
+    return stat (path, &info) == 0 && info.st_size == BODY_BYTES;
+}
+
 static void blobs_come_along_though_they_are_gone (void **state)
 {
     (void) state;
@@ -384,7 +424,7 @@ static void blobs_come_along_though_they_are_gone (void **state)
     away (true);
     name_blob (hash[0]);
     name_blob (hash[1]);
-    WAIT_FOR (is_stalled (), 10000);
+    WAIT_FOR (is_stalled () && waits (hash[0]) && waits (hash[1]), 10000);
     assert_int_equal (unlink (path[0]), 0); /* the broker needs it no more */
     FILE *file = fopen (path[1], "r+");
     assert_non_null (file);
@@ -395,8 +435,43 @@ static void blobs_come_along_though_they_are_gone (void **state)
     assert_int_equal (read_from (1, 0), 2);
     assert_int_equal (said[ARCHIVE_BLOB], 1);
     snprintf (back, sizeof (back), "%s/back", data);
-    assert_true (archive_blob_fetch (directory, hash[0], back));
-    assert_false (archive_blob_fetch (directory, hash[1], back));
+    bool read_ok;
+    assert_true (archive_blob_fetch (directory, hash[0], back, &read_ok));
+    assert_false (archive_blob_fetch (directory, hash[1], back, &read_ok));
+    assert_int_equal (errno, ENOENT);
+    assert_true (read_ok);
+}
+
+/* A body that the disk does not give just now is told as that, holds nothing up, and comes along
+ * when it can be read; in a restore it is not taken for one that is missing. */
+static void what_cannot_be_read_is_tried_again (void **state)
+{
+    (void) state;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    char path[256];
+    char back[256];
+    bool read_ok;
+    snprintf (back, sizeof (back), "%s/back", data);
+    make_blob (hash, path, 'a');
+    start (0);
+    atomic_store (&read_error, EIO);
+    name_blob (hash);
+    WAIT_FOR (said[ARCHIVE_UNREAD] == 1, 10000);
+    commit (3);
+    WAIT_FOR (is_carried (), 10000); /* others go on */
+    assert_int_equal (read_from (1, 0), newest);
+    assert_false (archive_blob_fetch (directory, hash, back, &read_ok));
+    assert_true (read_ok && errno == ENOENT);
+    atomic_store (&read_error, 0);
+    WAIT_FOR (archive_blob_fetch (directory, hash, back, &read_ok), 10000);
+    atomic_store (&read_error, EIO);
+    assert_int_equal (unlink (back), 0);
+    assert_false (archive_blob_fetch (directory, hash, back, &read_ok));
+    assert_false (read_ok);
+    assert_int_equal (errno, EIO);
+    archive_free (&archive);
+    assert_int_equal (said[ARCHIVE_UNREAD], 1);
+    assert_int_equal (said[ARCHIVE_BLOB] + said[ARCHIVE_STALLED], 0);
 }
 
 /* One that was not there when it was named, and is when it is named again. */
@@ -421,7 +496,8 @@ static void a_blob_that_came_again_comes_along (void **state)
     archive_free (&archive);
     assert_int_equal (said[ARCHIVE_BLOB], 0);
     snprintf (back, sizeof (back), "%s/back", data);
-    assert_true (archive_blob_fetch (directory, hash, back));
+    bool read_ok;
+    assert_true (archive_blob_fetch (directory, hash, back, &read_ok));
 }
 
 /* A file among the archive's blobs, last named so many seconds ago. */
@@ -447,12 +523,13 @@ static void make_named (char path[256], const char *name, time_t ago)
 static void what_is_old_goes (void **state)
 {
     (void) state;
+    enum { HOUR = 60 * 60 };
     archive_list_t list;
     const struct timespec long_ago[2] = {{1000000, 0}, {1000000, 0}};
     char path[256];
     char blobs[2][256];
-    make_named (blobs[0], "older", 86400 + ARCHIVE_SEGMENT_MS / 1000 + 1);
-    make_named (blobs[1], "newer", 86400 + 1);
+    make_named (blobs[0], "older", HOUR + 60);
+    make_named (blobs[1], "newer", HOUR - 60);
     start (0);
     commit (3);
     archive_free (&archive);
@@ -466,14 +543,19 @@ static void what_is_old_goes (void **state)
     assert_int_equal (access (path, F_OK), 0); /* nothing goes by itself */
     assert_int_equal (access (blobs[0], F_OK), 0);
     assert_int_equal (utimensat (AT_FDCWD, path, long_ago, 0), 0);
-    options.keep_ms = 86400000;
+    options.keep_ms = 2 * HOUR * 1000; /* a step is an hour at most (archive_keep.h) */
+    start (1);
+    commit (1);
+    archive_free (&archive);
+    assert_int_equal (access (path, F_OK), 0);
+    options.keep_ms = HOUR * 1000 / 2;
     start (1);
     commit (1);
     archive_free (&archive);
     assert_int_equal (access (path, F_OK), -1);
     assert_int_equal (access (blobs[0], F_OK), -1);
     assert_int_equal (access (blobs[1], F_OK), 0);
-    assert_int_equal (read_from (2, 0), 2);
+    assert_int_equal (read_from (2, 0), 3);
 }
 
 int main (void)
@@ -491,6 +573,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (a_start_without_it_is_a_gap, setup, teardown),
         cmocka_unit_test_setup_teardown (blobs_come_along_though_they_are_gone, setup, teardown),
         cmocka_unit_test_setup_teardown (a_blob_that_came_again_comes_along, setup, teardown),
+        cmocka_unit_test_setup_teardown (what_cannot_be_read_is_tried_again, setup, teardown),
         cmocka_unit_test_setup_teardown (what_is_old_goes, setup, teardown),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -80,21 +80,6 @@ void archive_blobs_forget (const char *spool)
 
 /* Copying. */
 
-static bool put (int fd, const char *bytes, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote = write (fd, bytes + done, length - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0) {
-            errno = wrote == 0 ? EIO : errno;
-            return false;
-        }
-        done += (size_t) wrote;
-    }
-    return true;
-}
-
 /* Reads all of a file, and writes it to another one unless that is -1. *read_ok false: it was the
  * reading that failed. */
 static bool pass (int from, int to, uint8_t hash[TMQ_BLOB_HASH_BYTES], bool *read_ok)
@@ -114,7 +99,7 @@ static bool pass (int from, int to, uint8_t hash[TMQ_BLOB_HASH_BYTES], bool *rea
         if (good)
             crypto_generichash_update (&state, (const unsigned char *) chunk, (size_t) got);
         if (good && to >= 0)
-            good = put (to, chunk, (size_t) got);
+            good = disk_write (to, chunk, (size_t) got) == 0;
     }
     crypto_generichash_final (&state, hash, TMQ_BLOB_HASH_BYTES);
     int error = errno;
@@ -123,18 +108,18 @@ static bool pass (int from, int to, uint8_t hash[TMQ_BLOB_HASH_BYTES], bool *rea
     return good;
 }
 
-/* EBADMSG: what was read is not what its name says. */
-static bool copy (int from, const char *path, const uint8_t *hash)
+/* EBADMSG: what was read is not what its name says. *read_ok as with pass. */
+static bool copy (int from, const char *path, const uint8_t *hash, bool *read_ok)
 {
     uint8_t found[TMQ_BLOB_HASH_BYTES];
     char beside[PATH_SIZE];
-    bool read_ok = true;
+    *read_ok = true;
     snprintf (beside, sizeof (beside), "%s%s", path, BESIDE);
     int to = open (beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (to < 0)
         return false;
-    bool good = pass (from, to, found, &read_ok);
-    if (!read_ok || (good && memcmp (found, hash, TMQ_BLOB_HASH_BYTES) != 0)) {
+    bool good = pass (from, to, found, read_ok);
+    if (good && memcmp (found, hash, TMQ_BLOB_HASH_BYTES) != 0) {
         good = false;
         errno = EBADMSG;
     }
@@ -149,14 +134,9 @@ static bool copy (int from, const char *path, const uint8_t *hash)
 
 /* Carrying. */
 
-/* Also of one that is there: a crash may have come before that was certain. */
-static bool make_directory (const char *path)
-{
-    return (mkdir (path, 0700) == 0 || errno == EEXIST) && disk_sync_parent (path) == 0;
-}
-
-/* The one that waits, which may be the empty sign of one that was gone. */
-static bool carry_file (int from, const char *hex, const char *directory)
+/* The one that waits, which may be the empty sign of one that was gone. *read_ok false: it is
+ * there, and could not be read. */
+static bool carry_file (int from, const char *hex, const char *directory, bool *read_ok)
 {
     uint8_t hash[TMQ_BLOB_HASH_BYTES];
     char path[PATH_SIZE];
@@ -165,7 +145,8 @@ static bool carry_file (int from, const char *hex, const char *directory)
     struct stat there;
     snprintf (path, sizeof (path), "%s/" ARCHIVE_BLOBS, directory);
     snprintf (bucket, sizeof (bucket), "%s/" ARCHIVE_BLOBS "/%.2s", directory, hex);
-    if (fstat (from, &source) != 0 || !make_directory (path) || !make_directory (bucket))
+    if (fstat (from, &source) != 0 || disk_make_directory (path) != 0 ||
+        disk_make_directory (bucket) != 0)
         return false;
     snprintf (path, sizeof (path), "%s/" ARCHIVE_BLOBS "/%.2s/%s", directory, hex, hex + 2);
     bool has = stat (path, &there) == 0;
@@ -176,22 +157,60 @@ static bool carry_file (int from, const char *hex, const char *directory)
         errno = EBADMSG;
         return false;
     }
-    return hash_of (hash, hex) && copy (from, path, hash) && disk_sync_directory (bucket) == 0;
+    return hash_of (hash, hex) && copy (from, path, hash, read_ok) &&
+           disk_sync_directory (bucket) == 0;
 }
 
-static bool carry (int waiting, const char *hex, const char *directory)
+static bool carry (int waiting, const char *hex, const char *directory, bool *read_ok)
 {
     int from = openat (waiting, hex, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    *read_ok = from >= 0 || errno == ENOENT;
     if (from < 0)
-        return errno == ENOENT; /* given up meanwhile; else it is tried again */
-    bool good = carry_file (from, hex, directory);
+        return *read_ok; /* given up meanwhile */
+    bool good = carry_file (from, hex, directory, read_ok);
     int error = errno;
     close (from);
     errno = error;
     return good;
 }
 
-bool archive_blobs_carry (const char *spool, const char *directory, archive_blobs_report_t *out)
+/* What became of one that waits. False: the archive fails. */
+static bool note (archive_blobs_report_t *out, bool good, bool read_ok, const char *hex,
+                  bool *stays)
+{
+    *stays = false;
+    if (good) {
+        out->carried++;
+    } else if (!read_ok) {
+        *stays = true;
+        out->error = errno;
+        out->unreadable++;
+        snprintf (out->unread, sizeof (out->unread), "%.64s", hex);
+    } else if (errno == EBADMSG) {
+        out->damaged++;
+        snprintf (out->example, sizeof (out->example), "%.64s", hex);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool unread_has (const archive_unread_t *self, const uint8_t *hash)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (memcmp (self->hashes[i], hash, TMQ_BLOB_HASH_BYTES) == 0)
+            return true;
+    return false;
+}
+
+static void unread_add (archive_unread_t *self, const uint8_t *hash)
+{
+    if (self->count < ARCHIVE_UNREAD_MAX)
+        memcpy (self->hashes[self->count++], hash, TMQ_BLOB_HASH_BYTES);
+}
+
+bool archive_blobs_carry (const char *spool, const char *directory, archive_unread_t *unread,
+                          archive_blobs_report_t *out)
 {
     uint8_t hash[TMQ_BLOB_HASH_BYTES];
     *out = (archive_blobs_report_t){.carried = 0};
@@ -202,15 +221,17 @@ bool archive_blobs_carry (const char *spool, const char *directory, archive_blob
     for (const struct dirent *entry; good && (entry = readdir (waiting)) != NULL;) {
         if (!hash_of (hash, entry->d_name))
             continue;
-        good = carry (dirfd (waiting), entry->d_name, directory);
-        if (good)
-            out->carried++;
-        if (!good && errno == EBADMSG) {
-            out->damaged++;
-            snprintf (out->example, sizeof (out->example), "%.64s", entry->d_name);
-            good = true;
+        bool read_ok;
+        bool stays;
+        if (unread_has (unread, hash)) {
+            out->unreadable++;
+            continue;
         }
-        if (good)
+        good = carry (dirfd (waiting), entry->d_name, directory, &read_ok);
+        good = note (out, good, read_ok, entry->d_name, &stays);
+        if (good && stays)
+            unread_add (unread, hash);
+        else if (good)
             unlinkat (dirfd (waiting), entry->d_name, 0);
     }
     int error = errno;
@@ -235,16 +256,18 @@ void archive_blobs_expire (const char *directory, int64_t before_ms)
     }
 }
 
-bool archive_blob_fetch (const char *directory, const uint8_t *hash, const char *path)
+bool archive_blob_fetch (const char *directory, const uint8_t *hash, const char *path,
+                         bool *read_ok)
 {
     char hex[ARCHIVE_HEX_SIZE];
     char name[PATH_SIZE];
     hex_of (hex, hash);
     snprintf (name, sizeof (name), "%s/" ARCHIVE_BLOBS "/%.2s/%s", directory, hex, hex + 2);
     int from = open (name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    *read_ok = from >= 0 || errno == ENOENT;
     if (from < 0)
         return false;
-    bool good = copy (from, path, hash);
+    bool good = copy (from, path, hash, read_ok);
     int error = errno;
     close (from);
     errno = error;

@@ -12,10 +12,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/memory.h"
 #include "store/archive/archive_blobs.h"
+#include "store/archive/archive_keep.h"
 #include "timestamp.h"
 
-enum { EXPIRE_MS = 10 * 60 * 1000, TEXT_SIZE = 512, PIECES_AT_ONCE = 16 };
+enum {
+    EXPIRE_MS = 10 * 60 * 1000,
+    TEXT_SIZE = 512,
+    PIECES_AT_ONCE = 16,
+    /* So long before the last change of a segment a body that it names was carried at most: its
+     * segment is open for a minute, and others, of a gigabyte, may have been carried in between. */
+    ARCHIVE_BLOBS_BEFORE_MS = 60 * 60 * 1000
+};
 
 __attribute__ ((format (printf, 3, 4))) static void say (const archive_carrier_t *self,
                                                          archive_word_t word, const char *format,
@@ -33,8 +42,11 @@ __attribute__ ((format (printf, 3, 4))) static void say (const archive_carrier_t
 void carrier_init (archive_carrier_t *self, const archive_options_t *options,
                    archive_spool_t *spool)
 {
-    *self = (archive_carrier_t){
-        .options = options, .spool = spool, .writer = ARCHIVE_WRITER_INIT, .bytes = BYTES_INIT};
+    *self = (archive_carrier_t){.options = options,
+                                .spool = spool,
+                                .writer = ARCHIVE_WRITER_INIT,
+                                .bytes = BYTES_INIT,
+                                .unread_ms = INT64_MAX};
 }
 
 void carrier_destroy (archive_carrier_t *self)
@@ -177,11 +189,32 @@ static bool carry_piece (archive_carrier_t *self, int64_t mono_ms)
     return begin_segment (self, &reading.header, 0, mono_ms);
 }
 
-static bool carry_blobs (archive_carrier_t *self)
+/* Told when there are some for the first time since there were none. */
+static void note_unread (archive_carrier_t *self, const archive_blobs_report_t *report,
+                         int64_t mono_ms)
+{
+    bool news = self->unread_ms == INT64_MAX;
+    if (report->unreadable == 0)
+        self->unread_ms = INT64_MAX;
+    else if (news || mono_ms >= self->unread_ms)
+        self->unread_ms = mono_ms + self->options->unread_ms;
+    if (report->unreadable > 0 && news)
+        say (self, ARCHIVE_UNREAD,
+             "%" PRIu64 " large bodies cannot be read (%s), and are not in the archive yet, as %s: "
+             "they are tried again each minute",
+             report->unreadable, strerror (report->error), report->unread);
+}
+
+static bool carry_blobs (archive_carrier_t *self, int64_t mono_ms)
 {
     archive_blobs_report_t report;
-    bool good = archive_blobs_carry (self->spool->directory, self->options->directory, &report);
+    if (mono_ms >= self->unread_ms)
+        self->unread.count = 0;
+    bool good = archive_blobs_carry (self->spool->directory, self->options->directory,
+                                     &self->unread, &report);
     int error = errno;
+    if (good)
+        note_unread (self, &report, mono_ms);
     if (report.damaged > 0)
         say (self, ARCHIVE_BLOB,
              "%" PRIu64 " large bodies are damaged or gone, and not in the archive, as %s",
@@ -230,7 +263,7 @@ bool carrier_run (archive_carrier_t *self, uint64_t before, int64_t mono_ms)
     size_t count;
     if (!spool_list (self->spool, before, &serials, &count))
         return false;
-    bool good = carry_blobs (self) && carry_pieces (self, serials, count, mono_ms);
+    bool good = carry_blobs (self, mono_ms) && carry_pieces (self, serials, count, mono_ms);
     int error = errno;
     free (serials);
     errno = error;
@@ -239,16 +272,22 @@ bool carrier_run (archive_carrier_t *self, uint64_t before, int64_t mono_ms)
 
 /* Closing, removing. */
 
-int64_t carrier_due_ms (const archive_carrier_t *self)
+static int64_t close_ms (const archive_carrier_t *self)
 {
     return self->writer.fd >= 0 && self->writer.batches > 0
                ? self->writer.opened_ms + ARCHIVE_SEGMENT_MS
                : INT64_MAX;
 }
 
+int64_t carrier_due_ms (const archive_carrier_t *self)
+{
+    int64_t due_ms = close_ms (self);
+    return due_ms < self->unread_ms ? due_ms : self->unread_ms;
+}
+
 bool carrier_close (archive_carrier_t *self, int64_t mono_ms, bool in_any_case)
 {
-    bool due = self->writer.bytes >= ARCHIVE_SEGMENT_BYTES || mono_ms >= carrier_due_ms (self);
+    bool due = self->writer.bytes >= ARCHIVE_SEGMENT_BYTES || mono_ms >= close_ms (self);
     return (!due && !in_any_case) || archive_writer_close (&self->writer);
 }
 
@@ -259,16 +298,20 @@ void carrier_expire (archive_carrier_t *self, int64_t mono_ms)
         (self->expired_ms != 0 && mono_ms < self->expired_ms + EXPIRE_MS))
         return;
     self->expired_ms = mono_ms;
-    int64_t before_ms = clock_ms (CLOCK_REALTIME) - self->options->keep_ms;
     if (!archive_list (&list, self->options->directory, 0))
         return;
+    bool *old = memory_zero (list.count + 1, sizeof (*old));
+    int64_t staying_ms = archive_keep (&list, self->generation, self->options->keep_ms,
+                                       clock_ms (CLOCK_REALTIME), old);
     for (size_t i = 0; i < list.count; i++) {
         char path[ARCHIVE_PATH_SIZE];
         snprintf (path, sizeof (path), "%s/%s", self->options->directory, list.files[i].name);
-        if (!list.files[i].open && list.files[i].changed_ms < before_ms)
+        if (old[i])
             unlink (path);
     }
+    free (old);
     archive_list_free (&list);
     /* A blob is there before the segment that names it is closed. */
-    archive_blobs_expire (self->options->directory, before_ms - ARCHIVE_SEGMENT_MS);
+    if (staying_ms != INT64_MAX)
+        archive_blobs_expire (self->options->directory, staying_ms - ARCHIVE_BLOBS_BEFORE_MS);
 }

@@ -6,6 +6,7 @@
 #ifndef TASKMQ_STORE_ARCHIVE_CARRIER_H
 #define TASKMQ_STORE_ARCHIVE_CARRIER_H
 
+#include "store/archive/archive_blobs.h"
 #include "store/archive/archive_options.h"
 #include "store/archive/archive_spool.h"
 
@@ -19,6 +20,8 @@ typedef struct archive_carrier {
     uint64_t epoch;
     uint64_t batch;
     bytes_t bytes;
+    archive_unread_t unread;
+    int64_t unread_ms;  /* monotonic, when they are tried again; INT64_MAX: there are none */
     int64_t expired_ms; /* monotonic, when the last look for what is old was */
     uint64_t gaps;
 } archive_carrier_t;
@@ -32,7 +35,8 @@ void carrier_destroy (archive_carrier_t *self);
 bool carrier_run (archive_carrier_t *self, uint64_t before, int64_t mono_ms);
 /* Closes the segment when it is large or old enough, or in any case. */
 bool carrier_close (archive_carrier_t *self, int64_t mono_ms, bool in_any_case);
-/* When it will be old enough; INT64_MAX: there is none with a batch. */
+/* When there is something to be done without new pieces: the segment is old enough, or bodies that
+ * could not be read are to be tried again; INT64_MAX: never. */
 int64_t carrier_due_ms (const archive_carrier_t *self);
 /* Removes what is older than is kept, now and then. */
 void carrier_expire (archive_carrier_t *self, int64_t mono_ms);

@@ -179,15 +179,13 @@ static bool next_field (walk_t *walk, field_t *out, bool *good)
 enum { BATCH_GENERATION = 2, BATCH_EPOCH, BATCH_NO, BATCH_PREVIOUS, BATCH_WALL_MS };
 enum { BATCH_ROWS = 11, ROW_KIND = 1, ROW_KEY = 2, ROW_GONE = 4 };
 
-bool archive_peek (archive_peek_t *out, const uint8_t *body, size_t bytes)
+/* The numbers stand in front of all else. */
+static void read_numbers (archive_peek_t *out, const uint8_t *body, size_t bytes)
 {
     *out = (archive_peek_t){0};
-    if (!journal_is_whole (body, bytes))
-        return false;
     walk_t walk = {body, body + bytes};
     field_t field;
     bool good;
-    /* The numbers stand in front of all else. */
     while (next_field (&walk, &field, &good) && field.number <= BATCH_WALL_MS) {
         switch (field.number) {
         case BATCH_GENERATION: out->generation = field.value; break;
@@ -198,6 +196,14 @@ bool archive_peek (archive_peek_t *out, const uint8_t *body, size_t bytes)
         default: break;
         }
     }
+}
+
+bool archive_peek (archive_peek_t *out, const uint8_t *body, size_t bytes)
+{
+    *out = (archive_peek_t){0};
+    if (!journal_is_whole (body, bytes))
+        return false;
+    read_numbers (out, body, bytes);
     return out->no != 0;
 }
 
@@ -291,4 +297,54 @@ archive_step_t archive_read_next (archive_reading_t *self, const uint8_t **body,
     self->sum = archive_sum_add (self->sum, from, FORM_LENGTH_BYTES + length);
     self->at += FORM_LENGTH_BYTES + length;
     return ARCHIVE_BATCH;
+}
+
+/* Torn ends. */
+
+enum { PAGE_BYTES = 4096, PAGE_END_BYTES = 64 };
+
+static bool is_zero (const uint8_t *bytes, size_t length)
+{
+    return length == 0 || (bytes[0] == 0 && memcmp (bytes, bytes + 1, length - 1) == 0);
+}
+
+bool archive_is_empty (const uint8_t *bytes, size_t length)
+{
+    return length < ARCHIVE_HEADER_BYTES || is_zero (bytes, ARCHIVE_HEADER_BYTES);
+}
+
+/* A whole batch of the segment at this place. Its numbers come first: a sum of what is no batch
+ * would cost too much at each place. */
+static bool is_batch_at (const archive_reading_t *self, size_t at)
+{
+    const uint8_t *from = self->bytes + at;
+    size_t left = self->length - at;
+    archive_peek_t peek;
+    if (left <= FORM_LENGTH_BYTES)
+        return false;
+    uint32_t length = form_get_length (from);
+    if (length == 0 || length > left - FORM_LENGTH_BYTES)
+        return false;
+    read_numbers (&peek, from + FORM_LENGTH_BYTES, length);
+    return peek.generation == self->header.generation && peek.epoch == self->header.epoch &&
+           peek.no > self->last.no && journal_is_whole (from + FORM_LENGTH_BYTES, length);
+}
+
+/* Zeros up to the end of a page: what was to come there never did. */
+static bool misses_page (const archive_reading_t *self, size_t until)
+{
+    for (size_t end = (self->at / PAGE_BYTES + 1) * PAGE_BYTES; end <= until; end += PAGE_BYTES) {
+        size_t from = end - PAGE_END_BYTES > self->at ? end - PAGE_END_BYTES : self->at;
+        if (is_zero (self->bytes + from, end - from))
+            return true;
+    }
+    return false;
+}
+
+bool archive_read_is_torn (const archive_reading_t *self)
+{
+    for (size_t at = self->at + 1; at < self->length; at++)
+        if (is_batch_at (self, at))
+            return misses_page (self, at);
+    return true;
 }

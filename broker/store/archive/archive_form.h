@@ -87,4 +87,13 @@ typedef enum archive_step {
 /* The next batch, lent; `last` tells of it. */
 archive_step_t archive_read_next (archive_reading_t *self, const uint8_t **body, size_t *bytes);
 
+/* Of a segment that was not closed. A loss of power takes what was not synced, and leaves zeros in
+ * its place, or a file that ends; that is a torn end and no damage. */
+
+/* All of it, the header too, or it is too short for one. */
+bool archive_is_empty (const uint8_t *bytes, size_t length);
+/* The reading stopped at what is torn. False: it is damaged, for whole batches stand behind it, and
+ * no page is missing in between. */
+bool archive_read_is_torn (const archive_reading_t *self);
+
 #endif

@@ -67,24 +67,43 @@ static bool same_place (const archive_header_t *a, const archive_header_t *b)
     return a->generation == b->generation && a->epoch == b->epoch && a->previous == b->previous;
 }
 
+/* The broker that writes may have closed the file since it was listed. */
+static bool load (archive_history_t *self, size_t which, bytes_t *out)
+{
+    archive_file_t *file = &self->list.files[which];
+    if (archive_load (out, self->directory, file->name))
+        return true;
+    if (errno != ENOENT || !file->open)
+        return false;
+    file->open = false;
+    archive_name (file->name, &file->header, false);
+    return archive_load (out, self->directory, file->name);
+}
+
 /* What the next start after this epoch found of it: behind that nothing counts. A loss of power may
- * take commits that were not synced, and the archive has them. */
-static uint64_t upto_of (const archive_history_t *self, uint64_t epoch)
+ * take commits that were not synced, and the archive has them. A file without a header, which that
+ * may leave, says nothing; the next one of the start does. */
+static store_code_t find_upto (archive_history_t *self, uint64_t epoch, store_error_t *error)
 {
     bytes_t bytes = BYTES_INIT;
-    uint64_t upto = UINT64_MAX;
+    store_code_t code = STORE_OK;
+    self->upto = UINT64_MAX;
     for (size_t i = self->next; i < self->list.count; i++) {
         archive_reading_t reading;
         if (self->list.files[i].header.epoch <= epoch)
             continue;
-        if (archive_load (&bytes, self->directory, self->list.files[i].name) &&
-            archive_read_begin (&reading, bytes.data, bytes.length) == FORM_WHOLE &&
-            reading.header.base_epoch == epoch)
-            upto = reading.header.base_batch;
+        if (!load (self, i, &bytes)) {
+            code = fail_system (self, self->list.files[i].name, error);
+            break;
+        }
+        if (archive_read_begin (&reading, bytes.data, bytes.length) != FORM_WHOLE)
+            continue;
+        if (reading.header.base_epoch == epoch)
+            self->upto = reading.header.base_batch;
         break;
     }
     bytes_free (&bytes);
-    return upto;
+    return code;
 }
 
 /* All of this file is in front of the place, as far as its end can be believed: what is passed over
@@ -104,6 +123,12 @@ static void note_wrong (archive_history_t *self)
     snprintf (self->wrong, sizeof (self->wrong), "%s", file_now (self)->name);
 }
 
+/* A loss of power took the header of one that was just begun, and what stood behind it. */
+static bool is_torn_header (const archive_history_t *self)
+{
+    return file_now (self)->open && archive_is_empty (self->bytes.data, self->bytes.length);
+}
+
 /* What was loaded is a segment, the one that its name says. *ok: there is something to read. */
 static store_code_t judge_header (archive_history_t *self, bool *ok, store_error_t *error)
 {
@@ -113,14 +138,13 @@ static store_code_t judge_header (archive_history_t *self, bool *ok, store_error
         return store_fail (error, STORE_ERROR_NEWER, "%s/%s: was written by a newer version",
                            self->directory, file->name);
     *ok = found == FORM_WHOLE && same_place (&self->reading.header, &file->header);
-    /* A crash may have come before the header of one that was just begun. */
-    if (!*ok && !(file->open && self->bytes.length <= ARCHIVE_HEADER_BYTES))
+    if (!*ok && !is_torn_header (self))
         note_wrong (self);
     return STORE_OK;
 }
 
 /* The file follows what was read; a later start follows the end of the one before it. */
-static bool follows (archive_history_t *self)
+static bool follows (archive_history_t *self, store_code_t *code, store_error_t *error)
 {
     const archive_header_t *header = &self->reading.header;
     if (header->epoch == self->at.epoch)
@@ -130,22 +154,14 @@ static bool follows (archive_history_t *self)
         return false;
     self->at.epoch = header->epoch;
     self->at.batch = 0;
-    self->upto = upto_of (self, header->epoch);
+    *code = find_upto (self, header->epoch, error);
     self->wrong[0] = '\0';
     return true;
 }
 
-/* The broker that writes may have closed the file since it was listed. */
 static bool load_now (archive_history_t *self)
 {
-    archive_file_t *file = &self->list.files[self->next];
-    if (archive_load (&self->bytes, self->directory, file->name))
-        return true;
-    if (errno != ENOENT || !file->open)
-        return false;
-    file->open = false;
-    archive_name (file->name, &file->header, false);
-    return archive_load (&self->bytes, self->directory, file->name);
+    return load (self, self->next, &self->bytes);
 }
 
 /* Brings the next file that is needed into memory. */
@@ -167,8 +183,8 @@ static store_code_t next_file (archive_history_t *self, store_error_t *error)
         self->next++;
         return STORE_OK;
     }
-    self->under_way = follows (self);
-    return self->under_way ? STORE_OK : missing (self, error);
+    self->under_way = follows (self, &code, error);
+    return self->under_way ? code : missing (self, error);
 }
 
 /* A batch that was read is wanted: it is behind the place, and follows it. */
@@ -217,7 +233,7 @@ static store_code_t step (archive_history_t *self, const uint8_t **body, size_t 
         case ARCHIVE_ENDED: break;
         case ARCHIVE_TORN:
         case ARCHIVE_WRONG:
-            if (!file_now (self)->open)
+            if (!file_now (self)->open || !archive_read_is_torn (&self->reading))
                 note_wrong (self);
         }
         self->under_way = false;
@@ -249,10 +265,11 @@ store_code_t archive_history_open (archive_history_t **out, const char *director
     } else if (!archive_list (&self->list, directory, from->generation))
         code = store_fail (error, STORE_ERROR_ACCESS, "archive %s: cannot be read: %s", directory,
                            strerror (errno));
-    if (code == STORE_OK) {
-        self->upto = upto_of (self, from->epoch);
+    if (code == STORE_OK)
+        code = find_upto (self, from->epoch, error);
+    if (code == STORE_OK)
         *out = self;
-    } else
+    else
         archive_history_close (&self);
     return code;
 }
@@ -330,29 +347,34 @@ static bool walk (archive_judge_t *judge, archive_history_t *history, store_erro
     return error->code == STORE_ERROR_CORRUPT;
 }
 
-/* Goes on behind what is missing, at the next file that can be read. */
-static bool pass_gap (archive_history_t *self, archive_judge_t *judge)
+/* Goes on behind what is missing, at the next file that can be read. *found: there is one. */
+static store_code_t pass_gap (archive_history_t *self, archive_judge_t *judge, bool *found,
+                              store_error_t *error)
 {
     bool ok = false;
-    store_error_t error;
+    store_error_t newer;
     char text[ARCHIVE_NAME_SIZE + 32];
     self->done = false;
     self->wrong[0] = '\0';
+    *found = false;
     for (; self->next < self->list.count; self->next++) {
-        if (load_now (self) && judge_header (self, &ok, &error) == STORE_OK && ok)
+        if (!load_now (self))
+            return fail_system (self, file_now (self)->name, error);
+        if (judge_header (self, &ok, &newer) == STORE_OK && ok)
             break;
+        if (is_torn_header (self))
+            continue;
         judge->findings++;
         snprintf (text, sizeof (text), "%s: is no segment, or damaged", file_now (self)->name);
         judge->say (judge->context, text);
     }
-    self->under_way = ok && self->next < self->list.count;
-    if (!self->under_way)
-        return false;
+    self->under_way = *found = ok && self->next < self->list.count;
+    if (!*found)
+        return STORE_OK;
     self->at = (archive_place_t){self->at.generation, self->reading.header.epoch,
                                  self->reading.header.previous, 0};
-    self->upto = upto_of (self, self->at.epoch);
     self->wrong[0] = '\0';
-    return true;
+    return find_upto (self, self->at.epoch, error);
 }
 
 static store_code_t judge_history (archive_judge_t *judge, const char *directory,
@@ -363,16 +385,16 @@ static store_code_t judge_history (archive_judge_t *judge, const char *directory
     store_code_t code = archive_history_open (&history, directory, &from, INT64_MAX, error);
     if (code != STORE_OK)
         return code;
-    bool more = pass_gap (history, judge);
-    while (more) {
+    bool more;
+    code = pass_gap (history, judge, &more, error);
+    while (code == STORE_OK && more) {
         more = walk (judge, history, error);
         code = error->code;
         if (!more)
             break;
-        code = STORE_OK;
         judge->findings++;
         judge->say (judge->context, error->text);
-        more = pass_gap (history, judge);
+        code = pass_gap (history, judge, &more, error);
     }
     archive_history_close (&history);
     return code;
