@@ -221,6 +221,7 @@ static void measure_pages (point_t *out, tmq_client_t *client)
     measure_search (out, client, "common_ms", "common", &all, false);
     measure_search (out, client, "phrase_ms", "\"common word17\"", &all, false);
     measure_search (out, client, "prefix_ms", "word17*", &all, false);
+    measure_search (out, client, "wide_prefix_ms", "word*", &all, false);
     measure_search (out, client, "not_ms", "word17 NOT word523", &all, false);
     measure_search (out, client, "word_label_ms", "word17", &labelled, false);
     measure_search (out, client, "common_session_ms", "common", &of_session, false);

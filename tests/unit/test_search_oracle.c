@@ -11,6 +11,7 @@
 #include "core/data/turn.h"
 #include "search_stage.h"
 #include "sim/rng.h"
+#include "store/sqlite/search_scan.h"
 
 /* Whatever is asked for, in pages of any size and with few looks, is what a plain look at the words
  * of each task finds. */
@@ -197,11 +198,55 @@ static void a_narrow_filter_finds_the_same (void **state)
     }
 }
 
+/* The newest documents are looked into; where that takes too long the index is asked for the
+ * others, and none is found twice, or missed in between. */
+static void the_index_goes_on_behind_the_newest (void **state)
+{
+    search_stage_t *self = *state;
+    enum { NEWEST = 60, OLDEST = 150, TASKS = NEWEST + SEARCH_SCAN_DOCUMENTS_MAX + OLDEST };
+    static const char *const texts[] = {"com*", "com* OR compass", "with com*", "com* NOT nothing"};
+    batch_t *batch = fixture_batch (self->f);
+    for (int64_t number = 1; number <= TASKS; number++) {
+        bool has = number <= OLDEST || number > TASKS - NEWEST;
+        record_t record = test_record (number);
+        const char *text = has ? number % 2 == 0 ? "with a comma" : "Common, with" : "with others";
+        record.payload = buf_new (text, strlen (text));
+        record.payload_bytes = (uint32_t) strlen (text);
+        fixture_change (self->f, batch, &record, TMQ_EVENT_SUBMITTED);
+        buf_drop (record.payload);
+    }
+    fixture_commit (self->f, batch);
+    search_stage_settle (self);
+    for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++) {
+        int64_t expected = TASKS;
+        int64_t below = 0;
+        bool more = true;
+        while (more) {
+            read_t read = search_stage_page ("default", texts[i], below, 100, false);
+            search_stage_ask (self, &read);
+            for (size_t k = 0; k < read.records_count; k++) {
+                if (read.records[k]->number != expected)
+                    fail_msg ("%s: %d where %d was expected", texts[i],
+                              (int) read.records[k]->number, (int) expected);
+                assert_non_null (strstr (read.search->found[k].excerpt,
+                                         expected % 2 == 0 ? "\002comma\003" : "\002Common\003"));
+                expected -= expected == TASKS - NEWEST + 1 ? TASKS - NEWEST - OLDEST + 1 : 1;
+            }
+            more = read.more;
+            below = read.next_number;
+            search_stage_done (&read);
+        }
+        assert_int_equal (expected, 0);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ON_BOTH (a_narrow_filter_finds_the_same),
         ON_BOTH (every_query_finds_what_a_plain_look_finds),
+        ON_WITH (the_index_goes_on_behind_the_newest, search_stage_setup, search_stage_teardown,
+                 "sqlite"),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

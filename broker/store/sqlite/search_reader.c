@@ -8,13 +8,15 @@
  * The words of a query may stand in several documents of a task. So each part of the query (a word,
  * or some with OR between them) is a walk of its own over the documents, the newest first, and the
  * walks are brought to the same task again and again. A walk that is far behind begins anew at the
- * task, which FTS5 finds without a look at what is between. */
+ * task, which FTS5 finds without a look at what is between. Of the beginning of many words the walk
+ * looks into the newest documents first, and asks the index behind them (search_scan.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "store/sqlite/search_scan.h"
 #include "store/sqlite/search_words.h"
 
 enum {
@@ -26,12 +28,17 @@ enum {
     PARTS_MAX = TMQ_SEARCH_TERMS_MAX + 1
 };
 
-enum statement { SPACE_OF, EXCERPT, EXCERPTS, WORDS_FROM, STATEMENTS };
+enum statement { SPACE_OF, EXCERPT, EXCERPTS, WORDS_FROM, LOOK, STATEMENTS };
 
-static const char FIND[] = SEARCH_FIND;
-static const char FIND_RANKED[] =
-    "SELECT rowid, bm25 (found) FROM found WHERE found MATCH ?1 AND rowid <= ?2"
-    " AND rowid >= ?3 ORDER BY rowid DESC";
+/* What a walk is made of. */
+enum kind { PLAIN, RANKED, SCANNED, KINDS };
+
+static const char *const FIND[KINDS] = {
+    [PLAIN] = SEARCH_FIND,
+    [RANKED] = "SELECT rowid, bm25 (found) FROM found WHERE found MATCH ?1 AND rowid <= ?2"
+               " AND rowid >= ?3 ORDER BY rowid DESC",
+    [SCANNED] = SEARCH_SCAN,
+};
 
 #define SNIPPET "snippet (found, -1, char (2), char (3), '…', 24)"
 
@@ -43,6 +50,7 @@ static const char *const TEXTS[STATEMENTS] = {
                  " WHERE found MATCH ?1 AND rowid <= ?2 AND rowid >= ?3 AND wanted (rowid)"
                  " ORDER BY rowid DESC",
     [WORDS_FROM] = SEARCH_WORDS_FROM,
+    [LOOK] = SEARCH_SCAN,
 };
 
 /* The walk of a part. */
@@ -51,18 +59,29 @@ typedef struct part {
     int64_t key; /* of the document where it is; 0: at the end */
     double rank; /* of it */
     double best; /* of those of the task that were looked at */
+    /* While it looks into documents: the statement that asks the index, with what it is to be
+     * asked. */
+    sqlite3_stmt *asks;
+    const search_query_t *query;
+    size_t from;
+    size_t to;
+    int64_t place;    /* documents from this one on were looked into */
+    size_t documents; /* so many, … */
+    size_t bytes;     /* … with so many bytes */
 } part_t;
 
 struct search_reader {
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
-    sqlite3_stmt *finding[2][PARTS_MAX]; /* plain and ranked; made when they are needed */
+    sqlite3_stmt *finding[KINDS][PARTS_MAX]; /* made when they are needed */
+    search_scan_t *scan;
     /* The search under way. */
     bool ranked;
     int64_t space;
     part_t parts[PARTS_MAX];
     size_t parts_count;
     part_t *without;       /* what must not be there; NULL: nothing */
+    int64_t last;          /* key at which walks end */
     int64_t below;         /* tasks from it on were judged */
     bool begun;            /* the walks stand at a document */
     const int64_t *wanted; /* keys, falling */
@@ -108,6 +127,8 @@ store_code_t search_reader_open (search_reader_t **out, const char *directory, s
     if (code == STORE_OK)
         code = sql_prepare (self->db, self->statements, TEXTS, STATEMENTS, error);
     if (code == STORE_OK)
+        code = search_scan_open (&self->scan, self->db, error);
+    if (code == STORE_OK)
         *out = self;
     else
         search_reader_close (&self);
@@ -121,8 +142,9 @@ void search_reader_close (search_reader_t **self_p)
         return;
     *self_p = NULL;
     sql_finalize (self->statements, STATEMENTS);
-    sql_finalize (self->finding[0], PARTS_MAX);
-    sql_finalize (self->finding[1], PARTS_MAX);
+    for (int kind = 0; kind < KINDS; kind++)
+        sql_finalize (self->finding[kind], PARTS_MAX);
+    search_scan_close (&self->scan);
     if (self->db != NULL)
         sql_close (&self->db);
     free (self);
@@ -172,18 +194,47 @@ static store_code_t find_space (search_reader_t *self, const char *ns, int64_t *
 
 /* Walks. */
 
+/* The part has the beginning of many words, and all of it can be found by a look. */
+static bool is_scanned (const search_reader_t *self, const search_query_t *query, size_t from,
+                        size_t to)
+{
+    bool many = false;
+    for (size_t i = from; i < to; i++) {
+        if (!search_scan_takes (&query->terms[i]))
+            return false;
+        many = many || search_words_are_many (&query->terms[i], self->statements[WORDS_FROM]);
+    }
+    return many;
+}
+
+static store_code_t need (search_reader_t *self, enum kind kind, sqlite3_stmt **out,
+                          store_error_t *error)
+{
+    sqlite3_stmt **statement = &self->finding[kind][self->parts_count];
+    store_code_t code =
+        *statement == NULL ? sql_prepare (self->db, statement, &FIND[kind], 1, error) : STORE_OK;
+    *out = *statement;
+    return code;
+}
+
 static store_code_t add_part (search_reader_t *self, const search_query_t *query, size_t from,
                               size_t to, bool negated, store_error_t *error)
 {
-    const char *text = self->ranked ? FIND_RANKED : FIND;
-    sqlite3_stmt **statement = &self->finding[self->ranked][self->parts_count];
-    store_code_t code =
-        *statement == NULL ? sql_prepare (self->db, statement, &text, 1, error) : STORE_OK;
+    part_t part = {.query = query, .from = from, .to = to};
+    sqlite3_stmt *asks;
+    store_code_t code = need (self, self->ranked ? RANKED : PLAIN, &asks, error);
     if (code != STORE_OK)
         return code;
-    bind_terms (self, *statement, query, from, to, negated);
-    self->parts[self->parts_count++] = (part_t){.statement = *statement};
-    return STORE_OK;
+    if (!self->ranked && !negated && is_scanned (self, query, from, to)) {
+        code = need (self, SCANNED, &part.statement, error);
+        part.asks = asks;
+    } else {
+        bind_terms (self, asks, query, from, to, negated);
+        part.statement = asks;
+    }
+    self->parts[self->parts_count] = part;
+    self->parts_count += code == STORE_OK;
+    return code;
 }
 
 /* What must not be there is the last one. */
@@ -220,8 +271,9 @@ static store_code_t begin (search_reader_t *self, const char *ns, const search_q
     if (code == STORE_OK)
         code = add_parts (self, query, error);
     size_t count = code == STORE_OK ? self->parts_count + (self->without != NULL) : 0;
+    self->last = search_key (self->space, from, 0);
     for (size_t i = 0; i < count; i++)
-        sqlite3_bind_int64 (self->parts[i].statement, 3, search_key (self->space, from, 0));
+        sqlite3_bind_int64 (self->parts[i].statement, 3, self->last);
     return code;
 }
 
@@ -242,11 +294,45 @@ store_code_t search_reader_begin_task (search_reader_t *self, const char *ns,
     return begin (self, ns, query, number, number, error);
 }
 
+/* The documents that were looked into are passed: the index is asked for those below. */
+static void ask_index (const search_reader_t *self, part_t *part)
+{
+    sqlite3_reset (part->statement);
+    part->statement = part->asks;
+    part->asks = NULL;
+    bind_terms (self, part->statement, part->query, part->from, part->to, false);
+    sqlite3_bind_int64 (part->statement, 2, part->place - 1);
+    sqlite3_bind_int64 (part->statement, 3, self->last);
+}
+
+/* Looks into documents until one has a word. SQLITE_OK: into as many as are looked into. */
+static int look_on (const search_reader_t *self, part_t *part, size_t *looks)
+{
+    const search_term_t *terms = part->query->terms + part->from;
+    while (part->documents < SEARCH_SCAN_DOCUMENTS_MAX && part->bytes < SEARCH_SCAN_BYTES_MAX) {
+        int rc = sqlite3_step (part->statement);
+        if (rc != SQLITE_ROW)
+            return rc;
+        *looks -= *looks > 0;
+        part->documents++;
+        part->place = sqlite3_column_int64 (part->statement, 0);
+        if (search_scan_has (self->scan, part->statement, terms, part->to - part->from,
+                             &part->bytes))
+            return rc;
+    }
+    return SQLITE_OK;
+}
+
 static store_code_t step (const search_reader_t *self, part_t *part, size_t *looks,
                           store_error_t *error)
 {
-    int rc = sqlite3_step (part->statement);
-    *looks -= *looks > 0;
+    int rc = part->asks != NULL ? look_on (self, part, looks) : SQLITE_OK;
+    if (part->asks != NULL && rc == SQLITE_OK)
+        ask_index (self, part);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step (part->statement);
+        *looks -= *looks > 0;
+    }
     part->key = rc == SQLITE_ROW ? sqlite3_column_int64 (part->statement, 0) : 0;
     if (rc == SQLITE_ROW && self->ranked)
         part->rank = sqlite3_column_double (part->statement, 1);
@@ -257,8 +343,10 @@ static store_code_t step (const search_reader_t *self, part_t *part, size_t *loo
 static store_code_t begin_at (const search_reader_t *self, part_t *part, int64_t number,
                               size_t *looks, store_error_t *error)
 {
+    int64_t key = search_key (self->space, number, SEARCH_TURNS_MAX);
     sqlite3_reset (part->statement);
-    sqlite3_bind_int64 (part->statement, 2, search_key (self->space, number, SEARCH_TURNS_MAX));
+    sqlite3_bind_int64 (part->statement, 2, key);
+    part->place = key + 1;
     return step (self, part, looks, error);
 }
 
@@ -268,13 +356,13 @@ static bool is_above (const part_t *part, int64_t number)
 }
 
 /* The walk comes to the task, or below it; it stays above when there are no looks left. To rank
- * anew costs more than any way. */
+ * anew costs more than any way, and to look into documents more than a way around them. */
 static store_code_t reach (const search_reader_t *self, part_t *part, int64_t number, size_t *looks,
                            store_error_t *error)
 {
     store_code_t code = STORE_OK;
     for (size_t steps = 0; code == STORE_OK && *looks > 0 && is_above (part, number); steps++)
-        code = steps == STEPS_TO_A_TASK && !self->ranked
+        code = (part->asks != NULL || steps == STEPS_TO_A_TASK) && !self->ranked
                    ? begin_at (self, part, number, looks, error)
                    : step (self, part, looks, error);
     return code;
@@ -476,21 +564,57 @@ static int take_between (search_reader_t *self, const int64_t *keys, size_t coun
     return rc == SQLITE_INTERRUPT ? SQLITE_DONE : rc;
 }
 
+/* Each excerpt can be made by a look at its document alone. */
+static bool is_looked_at (const search_query_t *query)
+{
+    for (size_t i = 0; i < query->count; i++)
+        if (!query->terms[i].negated && !search_scan_takes (&query->terms[i]))
+            return false;
+    return has_prefix (query);
+}
+
+static int take_by_look (search_reader_t *self, const search_query_t *query, const int64_t *keys,
+                         size_t count, char **out)
+{
+    int rc = SQLITE_DONE;
+    sqlite3_stmt *statement = self->statements[LOOK];
+    for (size_t i = 0; i < count && rc == SQLITE_DONE; i++) {
+        sqlite3_bind_int64 (statement, 2, keys[i]);
+        sqlite3_bind_int64 (statement, 3, keys[i]);
+        rc = sqlite3_step (statement);
+        if (rc == SQLITE_ROW) {
+            char *text = search_scan_excerpt (self->scan, statement, query->terms, query->count);
+            out[i] = text == NULL ? NULL : shorten (text);
+            free (text);
+            rc = SQLITE_DONE;
+        }
+        sqlite3_reset (statement);
+    }
+    return rc;
+}
+
+static int take_from_index (search_reader_t *self, const search_query_t *query, const int64_t *keys,
+                            size_t count, char **out)
+{
+    bool together = has_prefix (query);
+    bind_terms (self, self->statements[together ? EXCERPTS : EXCERPT], query, 0, query->count,
+                false);
+    return together ? take_between (self, keys, count, out) : take_each (self, keys, count, out);
+}
+
 store_code_t search_reader_excerpts (search_reader_t *self, const char *ns,
                                      const search_query_t *query, const search_hit_t *hits,
                                      size_t count, char **out, store_error_t *error)
 {
     int64_t space;
-    bool together = has_prefix (query);
     store_code_t code = find_space (self, ns, &space, error);
     if (code != STORE_OK || space == 0 || count == 0)
         return code;
     int64_t *keys = memory_alloc (count * sizeof (*keys));
     for (size_t i = 0; i < count; i++)
         keys[i] = search_key (space, hits[i].number, hits[i].turn);
-    bind_terms (self, self->statements[together ? EXCERPTS : EXCERPT], query, 0, query->count,
-                false);
-    int rc = together ? take_between (self, keys, count, out) : take_each (self, keys, count, out);
+    int rc = is_looked_at (query) ? take_by_look (self, query, keys, count, out)
+                                  : take_from_index (self, query, keys, count, out);
     if (rc != SQLITE_DONE)
         code = sql_fail (self->db, "cannot be searched", error);
     free (keys);

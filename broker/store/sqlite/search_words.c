@@ -56,8 +56,9 @@ static bool next_word (sqlite3_stmt *words, const bytes_t *key, size_t begin, by
     return good && !word->failed;
 }
 
-/* False: there are none, or too many; something may be appended. */
-static bool add_words (bytes_t *out, const search_term_t *term, size_t begin, sqlite3_stmt *words)
+/* At most `most` words. False: there are none, or more; something may be appended. */
+static bool add_words (bytes_t *out, const search_term_t *term, size_t begin, sqlite3_stmt *words,
+                       size_t most)
 {
     size_t head = term->length - begin;
     size_t start = out->length;
@@ -68,7 +69,7 @@ static bool add_words (bytes_t *out, const search_term_t *term, size_t begin, sq
         bytes_append_byte (&key, (uint8_t) (term->text[i] >= 'A' && term->text[i] <= 'Z'
                                                 ? term->text[i] | 32
                                                 : term->text[i]));
-    while (count <= SEARCH_WORDS_MAX && out->length - start <= SEARCH_WORDS_BYTES_MAX &&
+    while (count <= most && out->length - start <= SEARCH_WORDS_BYTES_MAX &&
            next_word (words, &key, begin, &word)) {
         bytes_append_text (out, count++ > 0 ? " OR \"" : "\"");
         add_quoted (out, term->text, head);
@@ -78,8 +79,8 @@ static bool add_words (bytes_t *out, const search_term_t *term, size_t begin, sq
         bytes_append (&key, word.data, word.length);
         bytes_append_byte (&key, 1); /* no word has such a byte */
     }
-    bool good = count > 0 && count <= SEARCH_WORDS_MAX &&
-                out->length - start <= SEARCH_WORDS_BYTES_MAX && !key.failed;
+    bool good =
+        count > 0 && count <= most && out->length - start <= SEARCH_WORDS_BYTES_MAX && !key.failed;
     bytes_free (&key);
     bytes_free (&word);
     return good;
@@ -89,8 +90,18 @@ void search_words_express (bytes_t *out, const search_term_t *term, sqlite3_stmt
 {
     size_t before = out->length;
     size_t begin = term->prefix && words != NULL ? last_word (term) : 0;
-    if (begin > SEARCH_PREFIX_MAX && add_words (out, term, begin, words))
+    if (begin > SEARCH_PREFIX_MAX && add_words (out, term, begin, words, SEARCH_WORDS_MAX))
         return;
     out->length = before;
     add_term (out, term);
+}
+
+bool search_words_are_many (const search_term_t *term, sqlite3_stmt *words)
+{
+    bytes_t ignored = BYTES_INIT;
+    size_t begin = term->prefix ? last_word (term) : 0;
+    bool few = begin > SEARCH_PREFIX_MAX &&
+               (add_words (&ignored, term, begin, words, SEARCH_WORDS_FEW) || ignored.length == 0);
+    bytes_free (&ignored);
+    return term->prefix && !few;
 }

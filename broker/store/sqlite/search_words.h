@@ -14,7 +14,8 @@
 enum {
     SEARCH_WORDS_MAX = 1000, /* that begin so; with more of them it is left to FTS5, … */
     SEARCH_WORDS_BYTES_MAX = 64 * 1024,
-    SEARCH_PREFIX_MAX = 3 /* … as is a beginning of at most so many letters, which it indexes */
+    SEARCH_PREFIX_MAX = 3, /* … as is a beginning of at most so many letters, which it indexes */
+    SEARCH_WORDS_FEW = 8   /* with more of them documents are looked into first (search_scan.h) */
 };
 
 #define SEARCH_WORDS_TABLE                                                                         \
@@ -24,5 +25,7 @@ enum {
 /* Appends one term, or several with OR between them. words: prepared from SEARCH_WORDS_FROM; NULL:
  * beginnings are left to FTS5. */
 void search_words_express (bytes_t *out, const search_term_t *term, sqlite3_stmt *words);
+/* The term is the beginning of more than SEARCH_WORDS_FEW words, or of who knows how many. */
+bool search_words_are_many (const search_term_t *term, sqlite3_stmt *words);
 
 #endif
