@@ -5,15 +5,16 @@
 /* taskmq-http-load: load by HTTP/1.1, for ./dev bench gateway (gateway.py beside this file).
  *
  *     taskmq-http-load ask PORT CONNECTIONS SECONDS FILE STATUS
- *     taskmq-http-load stream PORT CONNECTIONS SECONDS FILE
+ *     taskmq-http-load stream PORT CONNECTIONS SECONDS FILE EVENTS
  *     taskmq-http-load idle PORT CONNECTIONS
  *
  * ask sends the request in FILE, as it stands there, on connections that stay open, each the next
  * one when the answer is whole: {"answers", "seconds", "p50_us", "p99_us"}. An answer of another
  * status, and a connection that is lost, end it with 1. stream sends it once on each connection and
- * reads events until the time is over: {"events", "seconds", "p50_ms", "p99_ms"}, the lag being
- * that between the member "at" of an event, which begins with "AT", microseconds since the epoch,
- * and now. idle opens connections, says so, and waits for the end of its input. One thread. */
+ * reads until so many EVENTS have come to all of them together, at most so long: {"events",
+ * "seconds", "p50_ms", "p99_ms"}. The lag is that between a text of an event that begins with "AT",
+ * 16 digits of microseconds since the epoch, and now. idle opens connections, says so, and waits
+ * for the end of its input. One thread. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -36,7 +37,7 @@ enum {
     READ_BYTES = 256 * 1024,
     WAITS_MAX = 256,
     SAMPLES_MAX = 4 * 1024 * 1024, /* later ones are counted, and not looked at */
-    MARK_BYTES = 24                /* of the end of a piece, where an event's time may be cut */
+    MARK_BYTES = 20                /* of a time with its quotes, which may be cut */
 };
 
 typedef struct connection {
@@ -238,7 +239,7 @@ static void take_events (connection_t *self, const char *bytes, size_t length)
     memcpy (self->head, end - self->head_length, self->head_length);
 }
 
-static void run_stream (int poll, double seconds)
+static void run_stream (int poll, double seconds, uint64_t wanted)
 {
     static char bytes[READ_BYTES];
     struct epoll_event events[WAITS_MAX];
@@ -248,7 +249,7 @@ static void run_stream (int poll, double seconds)
     fflush (stdout);
     const uint64_t began_us = now_us (CLOCK_MONOTONIC);
     const uint64_t end_us = began_us + (uint64_t) (seconds * 1e6);
-    while (now_us (CLOCK_MONOTONIC) < end_us) {
+    while (counted < wanted && now_us (CLOCK_MONOTONIC) < end_us) {
         const int ready = epoll_wait (poll, events, WAITS_MAX, 100);
         for (int i = 0; i < ready; i++) {
             connection_t *self = &connections[events[i].data.u64];
@@ -274,12 +275,13 @@ int main (int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     const bool asks = strcmp (what, "ask") == 0 && argc == 7;
-    const bool streams = strcmp (what, "stream") == 0 && argc == 6;
+    const bool streams = strcmp (what, "stream") == 0 && argc == 7;
     const bool idles = strcmp (what, "idle") == 0 && argc == 4;
     struct rlimit files;
     if (!asks && !streams && !idles)
-        die ("ask PORT CONNECTIONS SECONDS FILE STATUS | stream PORT CONNECTIONS SECONDS FILE | "
-             "idle PORT CONNECTIONS");
+        die ("ask PORT CONNECTIONS SECONDS FILE STATUS | stream PORT CONNECTIONS SECONDS FILE "
+             "EVENTS "
+             "| idle PORT CONNECTIONS");
     connections_count = (size_t) atoi (argv[3]);
     if (connections_count < 1 || connections_count > CONNECTIONS_MAX)
         die ("1 to %d connections", CONNECTIONS_MAX);
@@ -299,7 +301,7 @@ int main (int argc, char **argv)
     if (asks)
         run_ask (poll, atof (argv[4]));
     if (streams)
-        run_stream (poll, atof (argv[4]));
+        run_stream (poll, atof (argv[4]), strtoull (argv[6], NULL, 10));
     if (idles) {
         puts ("{\"open\":true}");
         fflush (stdout);
