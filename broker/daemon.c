@@ -178,7 +178,8 @@ static exits_t open_store (daemon_t *self)
     if (archived_fill (&archive, &self->config, self->data.directory, &self->free_bytes_min))
         options.archive = &archive;
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
-    if (store_open (&self->store, store, &options, &self->boot, &error) != STORE_OK)
+    if (store_open (&self->store, store, &options, &self->boot, &error) != STORE_OK ||
+        store_own (self->store, self->signal_fd, &self->boot, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     tell_upgrade (self->store);
     const char *way = self->boot.journal_way;

@@ -40,10 +40,9 @@
 #include "trace.h"
 
 enum {
-    /* Messages in the last batch and in this one up to which the server commits by itself: at idle
-     * the hand-over to the committer would cost more than it gains (A16). */
-    INLINE_INPUTS_MAX = 16,
-    INLINE_US_MAX = 10000, /* … if the last commit took no longer: who needs none shall not wait */
+    /* A small commit is the server's own if the last one took no longer: who needs none shall not
+     * wait (A16). */
+    INLINE_US_MAX = 10000,
     WAIT_MS_MAX = 1000,    /* so that a longer gap between two rounds can only be a pause (A20) */
     MAINTAIN_MS = 1000,    /* free space, forgotten peers, files that are gone */
     DISK_MS = 100,         /* free space, while there are commits: a second may fill the reserve */
@@ -92,6 +91,7 @@ struct server {
     int64_t stop_at;     /* of a clean stop: not waited for longer */
 
     boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
+    size_t inline_inputs;   /* of this store */
     size_t last_inputs;     /* of the last batch */
     int64_t commit_us;      /* what its commit took */
     size_t reads;           /* with the readers and the finder */
@@ -248,7 +248,7 @@ static void commit (server_t *self)
     if (self->sweep_open)
         sweeper_decided (self->sweeper, self->sweep_removed, batches[count - 1]->no);
     self->sweep_open = false;
-    bool alone = inputs <= INLINE_INPUTS_MAX && self->last_inputs <= INLINE_INPUTS_MAX &&
+    bool alone = inputs <= self->inline_inputs && self->last_inputs <= self->inline_inputs &&
                  self->commit_us <= INLINE_US_MAX;
     self->last_inputs = inputs;
     if (!alone) {
@@ -809,6 +809,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
     store_error_t error = {STORE_OK, ""};
     self->options = *options;
     self->boot = options->boot;
+    self->inline_inputs = store_inline_inputs (options->store);
     self->now = clock_now ();
     self->deadline = INT64_MAX;
     notes_init (&self->notes, options->audit, access_file_path (options->access),

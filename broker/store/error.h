@@ -16,7 +16,8 @@ typedef enum store_code {
     STORE_ERROR_ACCESS,  /* the directory or a file cannot be opened */
     STORE_ERROR_BUSY,    /* somebody else holds the database: a bug or a foreign tool */
     STORE_ERROR_FENCED,  /* another broker took over */
-    STORE_ERROR_DAMAGED  /* one row is not what was written; all others may be read */
+    STORE_ERROR_DAMAGED, /* one row is not what was written; all others may be read */
+    STORE_ERROR_AWAY     /* out of reach for now; nothing was read */
 } store_code_t;
 
 /* Text for people about the last failure of a call, written into the caller's struct. */

@@ -816,6 +816,7 @@ const store_backend_t store_backend_memory = {
     .uri = "memory",
     .open = memory_open,
     .close = memory_close,
+    .inline_inputs = STORE_INLINE_INPUTS,
     .live = memory_live,
     .commit = memory_commit,
     .written = memory_written,

@@ -11,7 +11,9 @@
  * store_due from any thread. The backend may run threads of its own.
  *
  * Failures. STORE_ERROR_FULL means that there was no space and that nothing of the batch is kept;
- * the caller may go on (A21). Any other error is final: the caller ends the process (A23). */
+ * the caller may go on (A21). STORE_ERROR_AWAY means that what keeps the data is out of reach for now
+ * and that nothing was read; the caller refuses what needed it, or asks again later (A99). Only reads
+ * answer it: a commit waits. Any other error is final: the caller ends the process (A23). */
 #ifndef TASKMQ_STORE_STORE_H
 #define TASKMQ_STORE_STORE_H
 
@@ -69,6 +71,25 @@ typedef struct store_options {
  * durable boot record. */
 store_code_t store_open (store_t **out, const char *uri, const store_options_t *options,
                          boot_t *boot, store_error_t *error);
+
+/* Owning. A backend whose data several processes can reach lets one of them own it at a time, for a
+ * while that it prolongs by itself. sqlite and memory own theirs from store_open on, for good. */
+
+/* Blocks until this process owns the data, and fills *boot then: nothing else of the store may be
+ * called before it. Where the owner is certain since store_open it returns at once, and *boot stays
+ * as that filled it. STORE_ERROR_ACCESS: stop_fd became readable first; it is only polled, and -1
+ * waits for ever. */
+store_code_t store_own (store_t *self, int stop_fd, boot_t *boot, store_error_t *error);
+/* CLOCK_MONOTONIC in ms until which nobody else can own the data: what was true of it in memory may
+ * be told before, and nothing after (A99). INT64_MAX: nobody else ever can. It may rise at any time
+ * and never falls. Never waits; any thread. */
+int64_t store_valid_until (store_t *self);
+/* For how many ms the data is out of reach by now; 0: it is not. It is never 0 while a read answers
+ * STORE_ERROR_AWAY. Never waits; any thread. */
+int64_t store_away_ms (store_t *self);
+/* A commit of so many inputs is worth less than its hand-over to another thread, so the server's may
+ * do it by itself (A16). 0: a commit may wait for a network, so that one never does. */
+size_t store_inline_inputs (store_t *self);
 /* Writes back what is dirty, leaves an empty journal, frees. *self becomes NULL. */
 store_code_t store_close (store_t **self, store_error_t *error);
 
@@ -89,7 +110,8 @@ enum { STORE_COMMIT_BATCHES_MAX = 16, STORE_COMMIT_BYTES_MAX = 16 * 1024 * 1024 
 
 /* All or nothing, in order of their numbers, durable when it returns STORE_OK; at most
  * STORE_COMMIT_BATCHES_MAX of them, in one transaction with one sync. Takes the batches in every
- * case. */
+ * case. It may take long: while the data is out of reach it waits, and when a commit's answer was
+ * lost it finds out by itself whether that had landed, and repeats it if it had not. */
 store_code_t store_commit (store_t *self, batch_t *const *batches, size_t count,
                            store_error_t *error);
 
@@ -104,14 +126,16 @@ void store_exported (store_t *self, uint64_t pos);
 
 /* Point reads on the server thread. */
 
-/* Fills the answers of all keys from the tables (not from what is not yet written). */
+/* Fills the answers of all keys from the tables (not from what is not yet written). …_AWAY: no answer
+ * of any key was filled. */
 store_code_t store_load (store_t *self, lookup_t *keys, size_t count, store_error_t *error);
 
 /* Reads in pages, on reader threads. */
 
 store_code_t store_reader_open (store_reader_t **out, store_t *store, store_error_t *error);
 void store_reader_close (store_reader_t **self);
-/* Runs one job in one or more read transactions of at most 20 ms each (A18). */
+/* Runs one job in one or more read transactions of at most 20 ms each (A18). …_AWAY: the job has no
+ * answers and may be run again as it is. */
 store_code_t store_reader_run (store_reader_t *self, read_t *read);
 
 /* Copies. */

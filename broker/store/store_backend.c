@@ -28,6 +28,26 @@ store_code_t store_close (store_t **self_p, store_error_t *error)
     return self->backend->close (self, error);
 }
 
+store_code_t store_own (store_t *self, int stop_fd, boot_t *boot, store_error_t *error)
+{
+    return self->backend->own == NULL ? STORE_OK : self->backend->own (self, stop_fd, boot, error);
+}
+
+int64_t store_valid_until (store_t *self)
+{
+    return self->backend->valid_until == NULL ? INT64_MAX : self->backend->valid_until (self);
+}
+
+int64_t store_away_ms (store_t *self)
+{
+    return self->backend->away_ms == NULL ? 0 : self->backend->away_ms (self);
+}
+
+size_t store_inline_inputs (store_t *self)
+{
+    return self->backend->inline_inputs;
+}
+
 store_code_t store_live (store_t *self, const store_live_visitor_t *visitor, store_error_t *error)
 {
     return self->backend->live (self, visitor, error);

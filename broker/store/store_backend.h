@@ -14,6 +14,11 @@ typedef struct store_backend {
     store_code_t (*open) (store_t **out, const store_options_t *options, boot_t *boot,
                           store_error_t *error);
     store_code_t (*close) (store_t *self, store_error_t *error); /* frees self in every case */
+    /* NULL: it is owned since it was opened, for good, and never out of reach */
+    store_code_t (*own) (store_t *self, int stop_fd, boot_t *boot, store_error_t *error);
+    int64_t (*valid_until) (store_t *self);
+    int64_t (*away_ms) (store_t *self);
+    size_t inline_inputs;
     store_code_t (*live) (store_t *self, const store_live_visitor_t *visitor, store_error_t *error);
     store_code_t (*commit) (store_t *self, batch_t *const *batches, size_t count,
                             store_error_t *error);
@@ -33,6 +38,10 @@ typedef struct store_backend {
     store_code_t (*check) (store_t *self, store_error_t *error); /* NULL: there are no files */
     void (*stats) (store_t *self, store_stats_t *out);
 } store_backend_t;
+
+/* Of a backend that commits to a disk of this machine: at idle the hand-over would cost more than it
+ * gains. */
+enum { STORE_INLINE_INPUTS = 16 };
 
 struct store {
     const store_backend_t *backend;

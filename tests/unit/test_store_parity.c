@@ -724,6 +724,21 @@ static void lasting_tasks_are_read_newest_first (void **state)
     read_clear (&nowhere);
 }
 
+/* On a disk of this machine nobody else can own the data, and it is never out of reach. */
+static void who_opened_it_owns_it_for_good (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error = {STORE_OK, ""};
+    boot_t boot = f->boot;
+    assert_int_equal (store_own (f->store, -1, &boot, &error), STORE_OK);
+    assert_true (boot.generation != 0 && boot.generation == f->boot.generation);
+    assert_true (boot.epoch != 0 && boot.epoch == f->boot.epoch);
+    assert_true (store_valid_until (f->store) == INT64_MAX);
+    fixture_submit (f, 1, 3);
+    assert_int_equal (store_away_ms (f->store), 0);
+    assert_int_equal (store_inline_inputs (f->store), 16);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -742,6 +757,7 @@ int main (void)
         ON_ALL (tasks_are_picked_by_their_numbers),
         ON_ALL (whole_tasks_are_read_in_their_order),
         ON_ALL (lasting_tasks_are_read_newest_first),
+        ON_ALL (who_opened_it_owns_it_for_good),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

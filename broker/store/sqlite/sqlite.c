@@ -612,6 +612,7 @@ const store_backend_t store_backend_sqlite = {
     .uri = "sqlite",
     .open = sqlite_open,
     .close = sqlite_close,
+    .inline_inputs = STORE_INLINE_INPUTS,
     .live = sqlite_live,
     .commit = sqlite_commit,
     .written = sqlite_written,
