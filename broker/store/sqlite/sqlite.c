@@ -23,6 +23,7 @@
 #include "store/sqlite/store_thread.h"
 #include "store/sqlite/upgrade.h"
 #include "store/sqlite/wal_scan.h"
+#include "timestamp.h"
 
 typedef struct sqlite_reader {
     store_reader_t base;
@@ -31,36 +32,15 @@ typedef struct sqlite_reader {
 
 /* Commits. */
 
-static store_code_t broken_code (sqlite_store_t *self, store_error_t *error)
-{
-    pthread_mutex_lock (&self->lock);
-    if (self->broken.code != STORE_OK)
-        *error = self->broken;
-    store_code_t code = self->broken.code;
-    pthread_mutex_unlock (&self->lock);
-    return code;
-}
-
 /* The journal has its largest size, and no segment is free: waits until the write-back has given
  * some back. FULL: it waits for space itself. */
 static store_code_t wait_for_segments (sqlite_store_t *self, store_error_t *error)
 {
-    pthread_mutex_lock (&self->lock);
-    uint64_t before = atomic_load (&self->written);
-    while (atomic_load (&self->written) == before && !self->stalled &&
-           self->broken.code == STORE_OK) {
-        self->flush = true;
-        pthread_cond_signal (&self->changed);
-        wait_until (self, clock_ms (CLOCK_MONOTONIC) + FLUSH_MS_MIN);
-    }
-    store_code_t code = self->broken.code;
-    if (code != STORE_OK)
-        *error = self->broken;
-    else if (self->stalled)
-        code = store_fail (error, STORE_ERROR_FULL,
-                           JOURNAL_FILE
-                           " has its largest size, and no space is left for " SCHEMA_TABLES_FILE);
-    pthread_mutex_unlock (&self->lock);
+    store_code_t code = behind_wait (self->behind, error);
+    if (code == STORE_ERROR_FULL)
+        store_fail (error, code,
+                    JOURNAL_FILE
+                    " has its largest size, and no space is left for " SCHEMA_TABLES_FILE);
     return code;
 }
 
@@ -83,7 +63,7 @@ static store_code_t sqlite_commit (store_t *base, batch_t *const *batches, size_
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
     int64_t start_us = clock_us (CLOCK_MONOTONIC);
-    store_code_t code = broken_code (self, error);
+    store_code_t code = behind_failure (self->behind, error);
     if (code == STORE_OK)
         code = append (self, batches, count, error);
     if (code != STORE_OK) {
@@ -95,41 +75,23 @@ static store_code_t sqlite_commit (store_t *base, batch_t *const *batches, size_
         }
         return code;
     }
-    pthread_mutex_lock (&self->lock);
-    size_t before = dirty_tasks (&self->pending);
-    bool was_empty = self->pending.count == 0;
-    for (size_t i = 0; i < count; i++)
-        dirty_add (&self->pending, batches[i], clock_ms (CLOCK_MONOTONIC));
-    bool is_much = before < self->options.dirty_tasks_max &&
-                   dirty_tasks (&self->pending) >= self->options.dirty_tasks_max;
-    self->commits++;
-    self->commit_us += (uint64_t) (clock_us (CLOCK_MONOTONIC) - start_us);
-    self->commit_ms = clock_ms (CLOCK_MONOTONIC);
-    if (was_empty || is_much)
-        pthread_cond_signal (&self->changed);
-    pthread_mutex_unlock (&self->lock);
+    behind_take (self->behind, batches, count, start_us);
     return STORE_OK;
 }
 
 static uint64_t sqlite_written (store_t *base)
 {
-    return atomic_load (&((sqlite_store_t *) base)->written);
+    return behind_written (((sqlite_store_t *) base)->behind);
 }
 
 static void sqlite_flush (store_t *base)
 {
-    sqlite_store_t *self = (sqlite_store_t *) base;
-    pthread_mutex_lock (&self->lock);
-    if (!self->flush && self->pending.count > 0) {
-        self->flush = true;
-        pthread_cond_signal (&self->changed);
-    }
-    pthread_mutex_unlock (&self->lock);
+    behind_flush (((sqlite_store_t *) base)->behind);
 }
 
 static void sqlite_exported (store_t *base, uint64_t pos)
 {
-    atomic_store (&((sqlite_store_t *) base)->exported, pos);
+    behind_exported (((sqlite_store_t *) base)->behind, pos);
 }
 
 /* Reads. */
@@ -149,22 +111,13 @@ static store_code_t sqlite_load (store_t *base, lookup_t *keys, size_t count, st
 
 static void sqlite_forgotten (store_t *base, forgotten_t *out)
 {
-    sqlite_store_t *self = (sqlite_store_t *) base;
-    pthread_mutex_lock (&self->lock);
-    *out = self->forgotten;
-    self->forgotten = (forgotten_t){.upto_seq = out->upto_seq};
-    self->forgotten_capacity = 0;
-    pthread_mutex_unlock (&self->lock);
+    behind_forgotten (((sqlite_store_t *) base)->behind, out);
 }
 
 /* A task whose row is not its latest state. */
 static bool is_dirty (void *context, int64_t number)
 {
-    sqlite_store_t *self = context;
-    pthread_mutex_lock (&self->lock);
-    bool dirty = dirty_has (&self->pending, number) || dirty_has (&self->writing, number);
-    pthread_mutex_unlock (&self->lock);
-    return dirty;
+    return behind_has (((sqlite_store_t *) context)->behind, number);
 }
 
 static store_code_t sqlite_due (store_t *base, store_sweep_t *sweep, store_error_t *error)
@@ -177,47 +130,14 @@ static store_code_t sqlite_due (store_t *base, store_sweep_t *sweep, store_error
     return code;
 }
 
-/* Copies what waits to be written. The lock is held. */
-static overlay_t *make_overlay (const sqlite_store_t *self)
-{
-    size_t count = self->writing.count + self->pending.count;
-    batch_t **batches = memory_zero (count, sizeof (batch_t *));
-    for (size_t i = 0; i < self->writing.count; i++)
-        batches[i] = self->writing.batches[i];
-    for (size_t i = 0; i < self->pending.count; i++)
-        batches[self->writing.count + i] = self->pending.batches[i];
-    overlay_t *overlay = overlay_new (batches, count);
-    free (batches);
-    return overlay;
-}
-
 /* After a failed commit some batches may still wait for their rows, and if those find no space
  * either, for long: then their images are read from memory. */
-static store_code_t wait_or_overlay (sqlite_store_t *self, store_error_t *error)
-{
-    overlay_free (self->overlay);
-    self->overlay = NULL;
-    pthread_mutex_lock (&self->lock);
-    while ((self->pending.count > 0 || self->writing.count > 0) && !self->stalled &&
-           self->broken.code == STORE_OK) {
-        self->flush = true;
-        pthread_cond_signal (&self->changed);
-        wait_until (self, clock_ms (CLOCK_MONOTONIC) + FLUSH_MS_MIN);
-    }
-    if (self->stalled)
-        self->overlay = make_overlay (self);
-    if (self->broken.code != STORE_OK)
-        *error = self->broken;
-    store_code_t code = self->broken.code;
-    pthread_mutex_unlock (&self->lock);
-    return code;
-}
-
 static store_code_t sqlite_live (store_t *base, const store_live_visitor_t *visitor,
                                  store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
-    store_code_t code = wait_or_overlay (self, error);
+    overlay_free (self->overlay);
+    store_code_t code = behind_wait_all (self->behind, &self->overlay, error);
     if (code == STORE_OK)
         code = load_live (&self->load, self->overlay, visitor, error);
     return code;
@@ -249,7 +169,7 @@ static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store
 {
     sqlite_store_t *self = (sqlite_store_t *) base->store;
     readers_t *readers = &((sqlite_reader_t *) base)->readers;
-    if (read->kind == READ_EXPORT && !read->from_tables && follow_take (&self->followed, read))
+    if (read->kind == READ_EXPORT && !read->from_tables && behind_follow (self->behind, read))
         return readers_complete (readers, read, error);
     return readers_run (readers, read, error);
 }
@@ -258,11 +178,11 @@ static store_code_t sqlite_backup (store_t *base, store_backup_t *backup, store_
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
     pthread_mutex_lock (&self->lock);
-    bool busy = self->backup != NULL || self->stop || self->broken.code != STORE_OK;
+    bool busy = self->backup != NULL || self->ended;
     if (!busy) {
         atomic_store (&self->no_space, false);
         self->backup = backup;
-        pthread_cond_signal (&self->changed);
+        behind_wake (self->behind);
         while (self->backup == backup)
             pthread_cond_wait (&self->backed_up, &self->lock);
         *error = self->backup_error;
@@ -283,7 +203,7 @@ static store_code_t sqlite_vacuum (store_t *base, bool begin, store_vacuum_t *ou
         self->vacuum_goal = 0;
         self->vacuum = (store_vacuum_t){.more = true};
         self->vacuum_error = (store_error_t){STORE_OK, ""};
-        pthread_cond_signal (&self->changed);
+        behind_wake (self->behind);
     }
     *out = self->vacuum;
     store_error_t ended = self->vacuum_error;
@@ -311,23 +231,17 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
     const char *directory = self->options.directory;
-    pthread_mutex_lock (&self->lock);
     *out = (store_stats_t){
-        .tasks = self->tasks,
-        .tombstones = self->tombstones,
-        .removals = self->removals,
-        .commits = self->commits,
-        .commit_us = self->commit_us,
-        .dirty_tasks = dirty_tasks (&self->pending) + dirty_tasks (&self->writing),
-        .dirty_bytes = self->pending.bytes + self->writing.bytes,
+        .tasks = atomic_load (&self->tasks),
+        .tombstones = atomic_load (&self->tombstones),
+        .removals = atomic_load (&self->removals),
         .damaged = atomic_load (&self->damage.count),
-        .write_back_stalled = self->stalled,
         .schema = SCHEMA_TABLES_VERSION,
         .upgraded_from = (int) self->upgraded_from,
         .tables_held = tables_are_held (self->tables),
         .synchronous_normal = self->options.synchronous_normal,
     };
-    pthread_mutex_unlock (&self->lock);
+    behind_stats (self->behind, out);
     if (self->archive != NULL) {
         archive_stats_t archive;
         archive_stats (self->archive, &archive);
@@ -469,13 +383,14 @@ static store_code_t recover (sqlite_store_t *self, boot_t *boot, store_error_t *
         code = tables_newest_id (self->tables, &newest_id, error);
     make_boot (boot, meta, &newest_id, &replay);
     boot->journal_way = code == STORE_OK ? journal_way (self->journal) : "";
-    self->tasks = meta->tasks;
-    self->tombstones = meta->tombstones;
+    atomic_store (&self->tasks, meta->tasks);
+    atomic_store (&self->tombstones, meta->tombstones);
     return code;
 }
 
 static void sqlite_free (sqlite_store_t *self)
 {
+    behind_free (self->behind);
     view_close (&self->load);
     view_close (&self->due);
     archive_free (&self->archive); /* it takes what is committed until now */
@@ -484,13 +399,8 @@ static void sqlite_free (sqlite_store_t *self)
     overlay_free (self->overlay);
     reserve_destroy (&self->reserve);
     gate_destroy (&self->gate);
-    follow_destroy (&self->followed);
-    dirty_free (&self->pending);
-    dirty_free (&self->writing);
-    free (self->forgotten.list);
     pthread_mutex_destroy (&self->due_lock);
     pthread_mutex_destroy (&self->lock);
-    pthread_cond_destroy (&self->changed);
     pthread_cond_destroy (&self->backed_up);
     free ((char *) self->options.directory);
     free (self);
@@ -505,16 +415,11 @@ static sqlite_store_t *sqlite_new (const store_options_t *options)
     gate_init (&self->gate);
     self->damage.found = options->damaged;
     self->damage.context = options->notify_context;
-    follow_init (&self->followed);
     reserve_init (&self->reserve, self->options.directory);
     pthread_mutex_init (&self->due_lock, NULL);
     pthread_mutex_init (&self->lock, NULL);
     pthread_cond_init (&self->backed_up, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&self->changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    self->behind = behind_new (&store_thread_calls, self, &self->options);
     return self;
 }
 
@@ -554,12 +459,8 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
     files_note (&self->files, directory);
     self->load.damage = self->due.damage = &self->damage;
     reserve_take (&self->reserve);
-    self->commit_ms = clock_ms (CLOCK_MONOTONIC);
     self->may_shrink = true; /* a start before this one may not have come so far */
-    if (pthread_create (&self->thread, NULL, store_thread_run, self) != 0)
-        return store_fail (error, STORE_ERROR_IO, "the store thread cannot be started");
-    self->thread_runs = true;
-    return STORE_OK;
+    return behind_start (self->behind, error);
 }
 
 static store_code_t sqlite_open (store_t **out, const store_options_t *options, boot_t *boot,
@@ -596,12 +497,7 @@ static store_code_t finish (sqlite_store_t *self, store_error_t *error)
 static store_code_t sqlite_close (store_t *base, store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
-    pthread_mutex_lock (&self->lock);
-    self->stop = true;
-    pthread_cond_signal (&self->changed);
-    pthread_mutex_unlock (&self->lock);
-    pthread_join (self->thread, NULL);
-    store_code_t code = broken_code (self, error);
+    store_code_t code = behind_stop (self->behind, error);
     if (code == STORE_OK)
         code = finish (self, error);
     sqlite_free (self);

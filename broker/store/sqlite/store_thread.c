@@ -6,54 +6,14 @@
 
 #include <unistd.h>
 
-#include "core/base/memory.h"
+#include "timestamp.h"
 
 enum {
-    STALL_MS = 1000,     /* between two tries when there is no space (A22) */
     REST_MS = 1000,      /* without a commit, until the journal says what is written (A10) */
-    FORGET_MS = 1000,    /* between two looks for what is old */
-    FORGET_MS_MAX = 50,  /* of slices in a row, before the next write-back */
     SHRINK_PAUSE_MS = 20 /* between two steps that give free pages back */
 };
 
-/* Where the store thread stands with what is old. */
-typedef struct forgetting {
-    bool more; /* the last slice left something */
-    int64_t next_ms;
-} forgetting_t;
-
-static store_code_t write_back (sqlite_store_t *self, store_error_t *error)
-{
-    store_code_t code = tables_need_log (self->tables, error);
-    if (code != STORE_OK)
-        return code;
-    code = tables_begin (self->tables, error);
-    if (code == STORE_OK)
-        code = tables_write (self->tables, &self->writing, error);
-    if (code == STORE_OK)
-        code = tables_commit (self->tables, error);
-    if (code != STORE_OK) {
-        tables_rollback (self->tables);
-        return code;
-    }
-    /* The rows are durable. A log that finds no space to be emptied into stays longer. */
-    code = tables_checkpoint_if_large (self->tables, error);
-    if (code != STORE_ERROR_FULL)
-        return code;
-    reserve_release (&self->reserve);
-    return STORE_OK;
-}
-
-/* When pending is to be written, in mono_ms; in the past: now. */
-static int64_t write_due_ms (const sqlite_store_t *self, int64_t last_ms)
-{
-    if (dirty_tasks (&self->pending) >= self->options.dirty_tasks_max || self->stop)
-        return 0;
-    int64_t due = self->pending.since_ms + self->options.dirty_ms_max;
-    if (self->flush && last_ms + FLUSH_MS_MIN < due)
-        due = last_ms + FLUSH_MS_MIN;
-    return due;
-}
+/* Copies. */
 
 /* Ends the copy, with its file if it failed. The lock is held before and after, not meanwhile. */
 static void end_backup (sqlite_store_t *self, store_code_t code, const store_error_t *error)
@@ -66,6 +26,7 @@ static void end_backup (sqlite_store_t *self, store_code_t code, const store_err
     backup->step_us_max = self->copy.step_us_max;
     copy_end (&self->copy);
     self->copy = (copy_t){0};
+    self->copy_caught_up = false;
     if (code != STORE_OK)
         unlink (backup->path);
     const tables_meta_t *meta = tables_meta (self->tables);
@@ -86,96 +47,120 @@ static void give_backup_up (sqlite_store_t *self, store_code_t code, const char 
 {
     store_error_t error;
     store_fail (&error, code, "%s", why);
+    pthread_mutex_lock (&self->lock);
     end_backup (self, code, &error);
+    pthread_mutex_unlock (&self->lock);
 }
 
-/* Writes self->writing, however long it takes; the lock is held before and after, not meanwhile. */
-static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
+/* One step of the copy. Before the last one everything that waits is written, so that the copy has
+ * what was durable when it was asked for. */
+static void copy_some (sqlite_store_t *self, store_backup_t *backup, behind_rest_t *rest)
 {
-    self->writing = self->pending;
-    self->pending = (dirty_t){0};
-    dirty_expect (&self->pending, dirty_tasks (&self->writing));
-    self->flush = false;
-    dirty_sort (&self->writing);
-    pthread_mutex_unlock (&self->lock);
-    store_code_t code = journal_make_room (self->journal, error);
+    store_error_t why;
+    rest->again_ms = 0;
+    if (copy_is_nearly_done (&self->copy) && rest->pending && !self->copy_caught_up) {
+        self->copy_caught_up = true;
+        rest->write = true;
+        return;
+    }
+    store_code_t copied = STORE_OK;
+    if (self->copy.db == NULL)
+        copied = tables_copy (self->tables, &self->copy, backup->path, &why);
+    if (copied == STORE_OK && atomic_load (&self->no_space))
+        copied = store_fail (&why, STORE_ERROR_FULL, "no space: the copy gave its own back");
+    if (copied == STORE_OK && backup->goes_on != NULL && !backup->goes_on (backup->context))
+        copied = store_fail (&why, STORE_ERROR_BUSY, "the copy was given up");
+    if (copied == STORE_OK)
+        copied = copy_step (&self->copy, &why);
+    if (copied == STORE_OK && !self->copy.done)
+        return;
     pthread_mutex_lock (&self->lock);
-    if (code != STORE_OK && code != STORE_ERROR_FULL)
-        return code;
-    while (true) {
-        pthread_mutex_unlock (&self->lock);
-        code = write_back (self, error);
-        if (code == STORE_ERROR_FULL)
-            reserve_release (&self->reserve);
-        pthread_mutex_lock (&self->lock);
-        self->stalled = code == STORE_ERROR_FULL;
-        if (self->stalled)
-            give_backup_up (self, STORE_ERROR_FULL, "no space: the copy gave its own back");
-        if (!self->stalled || self->stop)
-            break;
-        for (int64_t until = clock_ms (CLOCK_MONOTONIC) + STALL_MS;
-             clock_ms (CLOCK_MONOTONIC) < until && !self->stop;)
-            wait_until (self, until);
+    end_backup (self, copied, &why);
+    pthread_mutex_unlock (&self->lock);
+}
+
+/* Rows. */
+
+/* No space: what was kept for this is given away, and so is what a copy took. */
+static store_code_t give_space (sqlite_store_t *self, store_code_t code)
+{
+    if (code == STORE_ERROR_FULL) {
+        reserve_release (&self->reserve);
+        give_backup_up (self, STORE_ERROR_FULL, "no space: the copy gave its own back");
     }
     return code;
 }
 
-/* Says that the rows are there and gives the batches away. The lock is held before and after. */
-static void publish_written (sqlite_store_t *self)
+static store_code_t undo (sqlite_store_t *self, store_code_t code)
 {
-    const batch_t *newest = self->writing.batches[self->writing.count - 1];
-    uint64_t batch = newest->no;
-    self->expiry_ms = newest->expiry_ms;
-    dirty_t done = self->writing;
-    self->writing = (dirty_t){0};
-    self->tasks = tables_meta (self->tables)->tasks;
-    self->tombstones = tables_meta (self->tables)->tombstones;
-    self->removals = tables_removals (self->tables);
-    journal_written (self->journal, batch);
-    pthread_mutex_unlock (&self->lock);
-    follow_put (&self->followed, &done);
-    atomic_store (&self->written, batch);
-    if (self->options.notify != NULL)
-        self->options.notify (self->options.notify_context);
-    pthread_mutex_lock (&self->lock);
+    if (code != STORE_OK)
+        tables_rollback (self->tables);
+    return code;
 }
 
-/* Whoever finds a namespace gone from the tables finds its last sequence here. */
+static store_code_t begin (void *context, store_error_t *error)
+{
+    sqlite_store_t *self = context;
+    self->may_shrink = true;
+    store_code_t code = journal_make_room (self->journal, error);
+    if (code != STORE_OK && code != STORE_ERROR_FULL)
+        return code;
+    code = tables_need_log (self->tables, error);
+    if (code == STORE_OK)
+        code = undo (self, tables_begin (self->tables, error));
+    return give_space (self, code);
+}
+
+static store_code_t write_rows (void *context, const dirty_t *dirty, store_error_t *error)
+{
+    sqlite_store_t *self = context;
+    return give_space (self, undo (self, tables_write (self->tables, dirty, error)));
+}
+
+static store_code_t commit (void *context, const batch_t *newest, store_error_t *error)
+{
+    sqlite_store_t *self = context;
+    store_code_t code = undo (self, tables_commit (self->tables, error));
+    if (code != STORE_OK)
+        return give_space (self, code);
+    const tables_meta_t *meta = tables_meta (self->tables);
+    atomic_store (&self->tasks, meta->tasks);
+    atomic_store (&self->tombstones, meta->tombstones);
+    atomic_store (&self->removals, tables_removals (self->tables));
+    /* The rows are durable. A log that finds no space to be emptied into stays longer. */
+    code = tables_checkpoint_if_large (self->tables, error);
+    if (code == STORE_ERROR_FULL)
+        reserve_release (&self->reserve);
+    else if (code != STORE_OK)
+        return code;
+    journal_written (self->journal, newest->no);
+    return STORE_OK;
+}
+
+/* Whoever finds a namespace gone from the tables finds its last sequence in what is told of it. */
 static store_code_t commit_forgotten (sqlite_store_t *self, const forgotten_t *forgotten,
                                       store_error_t *error)
 {
     if (forgotten->count == 0)
         return tables_commit (self->tables, error);
-    pthread_mutex_lock (&self->lock);
-    self->forgotten.upto_seq = forgotten->upto_seq;
-    pthread_mutex_unlock (&self->lock);
+    behind_forgets (self->behind, forgotten->upto_seq);
     gate_close (&self->gate);
     store_code_t code = tables_commit (self->tables, error);
     self->gate.forgets++;
     gate_open (&self->gate);
-    if (code != STORE_OK)
-        return code;
-    pthread_mutex_lock (&self->lock);
-    forgotten_t *all = &self->forgotten;
-    for (size_t i = 0; i < forgotten->count; i++) {
-        all->list =
-            memory_grow (all->list, &self->forgotten_capacity, all->count, sizeof (*all->list));
-        all->list[all->count++] = forgotten->list[i];
-    }
-    pthread_mutex_unlock (&self->lock);
-    if (self->options.notify != NULL)
-        self->options.notify (self->options.notify_context);
-    return STORE_OK;
+    if (code == STORE_OK)
+        behind_forgot (self->behind, forgotten);
+    return code;
 }
 
-/* Forgets one slice of what is old; times are those of the batches, so that no clock can be wrong.
- * What finds no space to be forgotten waits for the next round. */
-static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *error)
+/* What finds no space to be forgotten waits for the next time. */
+static store_code_t forget (void *context, int64_t expiry_ms, uint64_t exported, bool *more,
+                            store_error_t *error)
 {
+    sqlite_store_t *self = context;
     const store_options_t *options = &self->options;
-    retention_limits_t limits = {self->expiry_ms - options->events_ms_max,
-                                 options->events_bytes_max, atomic_load (&self->exported),
-                                 self->expiry_ms - options->tombstones_ms_max,
+    retention_limits_t limits = {expiry_ms - options->events_ms_max, options->events_bytes_max,
+                                 exported, expiry_ms - options->tombstones_ms_max,
                                  options->tombstones_max};
     *more = false;
     store_code_t code = tables_need_log (self->tables, error);
@@ -191,90 +176,52 @@ static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *err
     }
     if (code == STORE_OK)
         code = tables_checkpoint_if_large (self->tables, error);
+    atomic_store (&self->tombstones, tables_meta (self->tables)->tombstones);
     return code == STORE_ERROR_FULL ? STORE_OK : code;
 }
 
-/* Every FORGET_MS after a write-back, and at once while there is more, for about FORGET_MS_MAX at a
- * time. The lock is held before and after, not meanwhile. */
-static store_code_t forget_sometimes (sqlite_store_t *self, forgetting_t *forgetting,
-                                      store_error_t *error)
-{
-    int64_t start_ms = clock_ms (CLOCK_MONOTONIC);
-    if (!forgetting->more && start_ms < forgetting->next_ms)
-        return STORE_OK;
-    forgetting->next_ms = start_ms + FORGET_MS;
-    pthread_mutex_unlock (&self->lock);
-    store_code_t code;
-    do
-        code = forget (self, &forgetting->more, error);
-    while (code == STORE_OK && forgetting->more &&
-           clock_ms (CLOCK_MONOTONIC) < start_ms + FORGET_MS_MAX);
-    pthread_mutex_lock (&self->lock);
-    self->tombstones = tables_meta (self->tables)->tombstones;
-    return code;
-}
-
-/* One step of the copy. Before the last one everything that waits is written, so that the copy has
- * what was durable when it was asked for. The lock is held before and after, not meanwhile. An
- * error is one of the store's own. */
-static store_code_t copy_some (sqlite_store_t *self, int64_t *last_ms, store_error_t *error)
-{
-    store_backup_t *backup = self->backup;
-    store_error_t why;
-    if (copy_is_nearly_done (&self->copy) && self->pending.count > 0) {
-        *last_ms = clock_ms (CLOCK_MONOTONIC);
-        store_code_t code = write_pending (self, error);
-        if (code != STORE_OK)
-            return code;
-        publish_written (self);
-        if (self->backup == NULL)
-            return STORE_OK;
-    }
-    pthread_mutex_unlock (&self->lock);
-    store_code_t copied = STORE_OK;
-    if (self->copy.db == NULL)
-        copied = tables_copy (self->tables, &self->copy, backup->path, &why);
-    if (copied == STORE_OK && atomic_load (&self->no_space))
-        copied = store_fail (&why, STORE_ERROR_FULL, "no space: the copy gave its own back");
-    if (copied == STORE_OK && backup->goes_on != NULL && !backup->goes_on (backup->context))
-        copied = store_fail (&why, STORE_ERROR_BUSY, "the copy was given up");
-    if (copied == STORE_OK)
-        copied = copy_step (&self->copy, &why);
-    pthread_mutex_lock (&self->lock);
-    if (copied != STORE_OK || self->copy.done)
-        end_backup (self, copied, &why);
-    return STORE_OK;
-}
+/* Rest. */
 
 /* After a long rest the tables' file gets smaller, step by step; a commit meanwhile ends the rest.
  * Without space for it, it stays as it is until the next one. */
-static store_code_t shrink (sqlite_store_t *self, store_error_t *error)
+static store_code_t shrink (sqlite_store_t *self, behind_rest_t *rest, store_error_t *error)
 {
-    int64_t due = self->commit_ms + self->options.shrink_ms;
-    if (clock_ms (CLOCK_MONOTONIC) < due) {
-        wait_until (self, due);
+    rest->again_ms = rest->commit_ms + self->options.shrink_ms;
+    if (clock_ms (CLOCK_MONOTONIC) < rest->again_ms)
         return STORE_OK;
-    }
-    pthread_mutex_unlock (&self->lock);
     bool more = false;
     store_code_t code = tables_shrink (self->tables, &more, error);
-    pthread_mutex_lock (&self->lock);
     self->may_shrink = more && code == STORE_OK;
-    if (self->may_shrink && !self->stop && self->pending.count == 0)
-        wait_until (self, clock_ms (CLOCK_MONOTONIC) + SHRINK_PAUSE_MS);
+    rest->again_ms = self->may_shrink ? clock_ms (CLOCK_MONOTONIC) + SHRINK_PAUSE_MS : INT64_MAX;
     return code == STORE_ERROR_FULL ? STORE_OK : code;
 }
 
-/* One step of the vacuum. The lock is held before and after, not meanwhile. Without space it ends;
- * any other error is one of the store's own. */
+/* Says in the journal, after a while, that everything is written. */
+static store_code_t rest_journal (sqlite_store_t *self, behind_rest_t *rest, store_error_t *error)
+{
+    rest->again_ms = rest->commit_ms + REST_MS;
+    if (clock_ms (CLOCK_MONOTONIC) < rest->again_ms)
+        return STORE_OK;
+    store_code_t code = journal_rest (self->journal, error);
+    reserve_take (&self->reserve);
+    rest->again_ms = 0;
+    if (code != STORE_ERROR_FULL && code != STORE_ERROR_BUSY)
+        return code;
+    /* unless the next commit says it */
+    rest->again_ms = clock_ms (CLOCK_MONOTONIC) + BEHIND_STALL_MS;
+    return STORE_OK;
+}
+
+/* One step of the vacuum. Without space it ends; any other error is one of the store's own. */
 static store_code_t vacuum_some (sqlite_store_t *self, store_error_t *error)
 {
     store_vacuum_t *vacuum = &self->vacuum;
     tables_space_t before = {0};
     tables_space_t space = {0};
+    pthread_mutex_lock (&self->lock);
     bool begins = self->vacuum_goal == 0;
-    store_error_t why = {STORE_OK, ""};
     pthread_mutex_unlock (&self->lock);
+    store_error_t why = {STORE_OK, ""};
     store_code_t code = begins ? tables_space (self->tables, &before, &why) : STORE_OK;
     if (code == STORE_OK)
         code = tables_vacuum (self->tables, &space, &why);
@@ -293,85 +240,47 @@ static store_code_t vacuum_some (sqlite_store_t *self, store_error_t *error)
     self->vacuum_wanted =
         code == STORE_OK && space.free_bytes > 0 && vacuum->given_bytes < self->vacuum_goal;
     vacuum->more = self->vacuum_wanted;
-    if (code != STORE_ERROR_FULL) {
-        *error = why;
-        return code;
-    }
-    self->vacuum_error = why;
-    return STORE_OK;
-}
-
-/* Nothing is pending: tells the journal so after a while, and sleeps. */
-static store_code_t rest (sqlite_store_t *self, store_error_t *error)
-{
-    self->flush = false; /* everything is written already */
-    if (!journal_can_rest (self->journal)) {
-        if (self->may_shrink)
-            return shrink (self, error);
-        pthread_cond_wait (&self->changed, &self->lock);
-        return STORE_OK;
-    }
-    int64_t due = self->commit_ms + REST_MS;
-    if (clock_ms (CLOCK_MONOTONIC) < due) {
-        wait_until (self, due);
-        return STORE_OK;
-    }
+    if (code == STORE_ERROR_FULL)
+        self->vacuum_error = why;
     pthread_mutex_unlock (&self->lock);
-    store_code_t code = journal_rest (self->journal, error);
-    reserve_take (&self->reserve);
-    pthread_mutex_lock (&self->lock);
-    if (code != STORE_ERROR_FULL && code != STORE_ERROR_BUSY)
-        return code;
-    wait_until (self, clock_ms (CLOCK_MONOTONIC) + STALL_MS); /* unless the next commit says it */
-    return STORE_OK;
+    if (code != STORE_OK && code != STORE_ERROR_FULL)
+        *error = why;
+    return code == STORE_ERROR_FULL ? STORE_OK : code;
 }
 
-void *store_thread_run (void *context)
+/* The thread has ended: nobody may wait for it. */
+static void end (sqlite_store_t *self)
+{
+    pthread_mutex_lock (&self->lock);
+    self->ended = true;
+    pthread_mutex_unlock (&self->lock);
+    give_backup_up (self, STORE_ERROR_BUSY, "the copy was given up: the store ends");
+}
+
+static store_code_t rest (void *context, behind_rest_t *rest, store_error_t *error)
 {
     sqlite_store_t *self = context;
-    store_error_t error = {STORE_OK, ""};
-    store_code_t code = STORE_OK;
-    int64_t last_ms = 0;
-    forgetting_t forgetting = {false, 0};
-    pthread_setname_np (pthread_self (), "store");
-    pthread_mutex_lock (&self->lock);
-    while (code == STORE_OK) {
-        bool is_due =
-            self->pending.count > 0 && clock_ms (CLOCK_MONOTONIC) >= write_due_ms (self, last_ms);
-        if (self->backup != NULL && !self->stop && !is_due) {
-            code = copy_some (self, &last_ms, &error);
-            continue;
-        }
-        if (self->vacuum_wanted && !self->stop && !is_due) {
-            code = vacuum_some (self, &error);
-            continue;
-        }
-        if (self->pending.count == 0) {
-            if (self->stop)
-                break;
-            code = forgetting.more ? forget_sometimes (self, &forgetting, &error)
-                                   : rest (self, &error);
-            continue;
-        }
-        int64_t due = write_due_ms (self, last_ms);
-        if (clock_ms (CLOCK_MONOTONIC) < due) {
-            wait_until (self, due);
-            continue;
-        }
-        last_ms = clock_ms (CLOCK_MONOTONIC);
-        self->may_shrink = true;
-        code = write_pending (self, &error);
-        if (code != STORE_OK)
-            break;
-        publish_written (self);
-        code = forget_sometimes (self, &forgetting, &error);
+    if (rest->ends) {
+        end (self);
+        return STORE_OK;
     }
-    give_backup_up (self, STORE_ERROR_BUSY, "the copy was given up: the store ends");
-    if (code != STORE_OK)
-        self->broken = error;
-    bool tell = code != STORE_OK && !self->stop && self->options.failed != NULL;
+    pthread_mutex_lock (&self->lock);
+    store_backup_t *backup = self->backup;
+    bool vacuums = self->vacuum_wanted;
     pthread_mutex_unlock (&self->lock);
-    if (tell)
-        self->options.failed (self->options.notify_context, &error);
-    return NULL;
+    if (backup != NULL) {
+        copy_some (self, backup, rest);
+        return STORE_OK;
+    }
+    if (vacuums) {
+        rest->again_ms = 0;
+        return vacuum_some (self, error);
+    }
+    if (rest->busy)
+        return STORE_OK;
+    if (journal_can_rest (self->journal))
+        return rest_journal (self, rest, error);
+    return self->may_shrink ? shrink (self, rest, error) : STORE_OK;
 }
+
+const behind_calls_t store_thread_calls = {begin, write_rows, commit, forget, rest};
