@@ -253,6 +253,7 @@ typedef enum tmq_queue_closed {
     X (18, STOPPING, "the broker is stopping; nothing was done", 1)                                \
     X (19, INTERNAL, "internal error of the broker", 0)                                            \
     X (20, NO_BLOB, "the blob is not there, or damaged", 0)                                        \
+    X (21, UNAVAILABLE, "the broker's store is out of reach; nothing was done", 1)                 \
     X (64, UNREACHABLE, "the broker cannot be reached; nothing was done", 1)                       \
     X (65, UNKNOWN, "the deadline passed; the request may have been done", 1)                      \
     X (66, TIMEOUT, "the deadline passed", 1)                                                      \
@@ -323,6 +324,7 @@ typedef enum tmq_log_stream { TMQ_LOG_OUT = 1, TMQ_LOG_ERR = 2 } tmq_log_stream_
  * configuration and reported by the welcome. */
 enum {
     TMQ_PROTOCOL_VERSION = 1,
+    TMQ_FEATURE_UNAVAILABLE = 1, /* a bit of a hello: the client knows this code */
 
     TMQ_NAME_LENGTH_MAX = 64, /* queues, namespaces, sessions, workers, label keys (S14) */
     TMQ_ENVELOPE_BYTES_MAX = 64 * 1024, /* first frame: bounds protobuf's 100x allocation (A42) */

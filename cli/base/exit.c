@@ -28,6 +28,7 @@ int exit_of_code (int code)
     case TMQ_STALE_LEASE: return EXIT_CONFLICT;
     case TMQ_CANCELLED: return EXIT_TASK;
     case TMQ_OVERLOADED:
+    case TMQ_UNAVAILABLE:
     case TMQ_STORE_FULL:
     case TMQ_LIMIT:
     case TMQ_OUTBOX_FULL: return EXIT_OVERLOADED;

@@ -45,6 +45,7 @@ static const char *hint_of_code (const app_t *app, const tmq_error_t *error)
                    : "is taskmqd still running?";
     case TMQ_TIMEOUT: return "--timeout gives the broker more time to answer";
     case TMQ_OVERLOADED:
+    case TMQ_UNAVAILABLE:
     case TMQ_LIMIT: return "try again later";
     case TMQ_NO_BLOB:
         return strstr (error->text, "is damaged") || strstr (error->text, "is missing")

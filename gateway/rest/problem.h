@@ -42,6 +42,7 @@
     X (NOT_IMPLEMENTED, "not-implemented", 501, "Not implemented")                                 \
     X (OVERLOADED, "overloaded", 503, "The broker is overloaded")                                  \
     X (STOPPING, "stopping", 503, "The broker is stopping")                                        \
+    X (UNAVAILABLE, "unavailable", 503, "The broker's store is out of reach")                      \
     X (UNREACHABLE, "unreachable", 503, "The broker cannot be reached")                            \
     X (OUTBOX_FULL, "outbox-full", 503, "Too much is under way")                                   \
     X (BUSY, "busy", 503, "The gateway has no room")                                               \

@@ -25,6 +25,7 @@
  *                        the same id (or request id), a cancel, a complete, …
  *     TMQ_OVERLOADED     the broker refused it for lack of capacity, time and again until the
  *                        deadline; nothing was done. The library repeats it by itself until then
+ *     TMQ_UNAVAILABLE    the same, because its store is out of reach for now
  *     any other code     the broker or the library refused it; nothing was done
  *
  * A start function that does not return 0 has started nothing, and gives no completion.

@@ -199,6 +199,7 @@ static void test_every_code_has_a_status (void **state)
                 {TMQ_TOO_LARGE, 413, "too-large"},
                 {TMQ_OVERLOADED, 503, "overloaded"},
                 {TMQ_STOPPING, 503, "stopping"},
+                {TMQ_UNAVAILABLE, 503, "unavailable"},
                 {TMQ_UNREACHABLE, 503, "unreachable"},
                 {TMQ_OUTBOX_FULL, 503, "outbox-full"},
                 {TMQ_STORE_FULL, 507, "store-full"},

@@ -85,6 +85,7 @@ static void the_configuration_is_copied (void **state)
     const Taskmq__Hello *hello = rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->hello;
     assert_string_equal (hello->namespace_, "films");
     assert_string_equal (hello->client, "studio");
+    assert_int_equal (hello->features, TMQ_FEATURE_UNAVAILABLE);
     rig_free (rig);
 }
 

@@ -104,25 +104,36 @@ static void stats_of_many_queues_come_whole (void **state)
     rig_free (rig);
 }
 
-static void overloaded_is_tried_again_until_the_deadline (void **state)
+static void is_tried_again_until_the_deadline (tmq_code_t code)
 {
-    (void) state;
     rig_t *rig = rig_linked (NULL);
     rig_submit (rig, 1, 1000);
     for (int i = 0; i < 3; i++) {
-        rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, TMQ_OVERLOADED, 200);
+        rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, code, 200);
         rig_no_answer (rig);
         rig_pass (rig, 199);
         assert_false (rig_take (rig));
         rig_pass (rig, 42);
     }
-    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, TMQ_OVERLOADED, 900);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, code, 900);
     rig_pass (rig, 1000);
-    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_OVERLOADED);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, code);
     assert_int_equal (answer->completion.error->retry_after_ms, 900);
     assert_true (answer->completion.error->retriable);
     core_answer_free (answer);
     rig_free (rig);
+}
+
+static void overloaded_is_tried_again_until_the_deadline (void **state)
+{
+    (void) state;
+    is_tried_again_until_the_deadline (TMQ_OVERLOADED);
+}
+
+static void unavailable_is_tried_again_until_the_deadline (void **state)
+{
+    (void) state;
+    is_tried_again_until_the_deadline (TMQ_UNAVAILABLE);
 }
 
 static void overloaded_after_a_lost_link_stays_unknown (void **state)
@@ -721,6 +732,7 @@ int main (void)
         cmocka_unit_test (a_read_without_an_answer_is_unreachable),
         cmocka_unit_test (stats_of_many_queues_come_whole),
         cmocka_unit_test (overloaded_is_tried_again_until_the_deadline),
+        cmocka_unit_test (unavailable_is_tried_again_until_the_deadline),
         cmocka_unit_test (overloaded_after_a_lost_link_stays_unknown),
         cmocka_unit_test (a_refusal_is_an_answer),
         cmocka_unit_test (what_has_time_waits_for_room),

@@ -131,6 +131,7 @@ bool core_messages_hello (core_messages_t *self, core_message_t *out)
     bytes_append_uint (&request->fields, 2, TMQ_PROTOCOL_VERSION);
     bytes_append_string (&request->fields, 3, link->ns);
     bytes_append_string (&request->fields, 4, link->name);
+    bytes_append_uint (&request->fields, 5, TMQ_FEATURE_UNAVAILABLE);
     bytes_close (&request->fields, mark);
     core_link_say_hello (link);
     if (core_internal_send (self->requests, request) == 0)

@@ -28,7 +28,7 @@ enum { STATS_BYTES_MAX = 128 * 1024 * 1024 }; /* a million queues, with their na
 
 bool core_reply_is_for_now (uint32_t code)
 {
-    return code == TMQ_OVERLOADED || code == TMQ_STOPPING;
+    return code == TMQ_OVERLOADED || code == TMQ_STOPPING || code == TMQ_UNAVAILABLE;
 }
 
 const Taskmq__Part *core_part_of (const Taskmq__Reply *reply)
