@@ -58,6 +58,7 @@ struct intake {
     bool turned;       /* everybody had a message taken */
     bool moving;       /* some line may have its turn in the next round */
     bool stats_filled; /* in this round */
+    bool missed;       /* the store was out of reach in this round */
     int64_t full_log_at;
     uint64_t refused_messages;
     uint64_t inbox_refused;
@@ -400,10 +401,17 @@ static void plan_lines (intake_t *self)
 static void load (intake_t *self)
 {
     store_error_t error = {STORE_OK, ""};
-    if (self->keys.count > 0 &&
-        store_load (self->options.store, self->keys.keys, self->keys.count, &error) != STORE_OK)
+    store_code_t code = STORE_OK;
+    if (self->keys.count > 0)
+        code = store_load (self->options.store, self->keys.keys, self->keys.count, &error);
+    if (code == STORE_OK) {
+        engine_loaded (self->options.engine, &self->keys);
+        return;
+    }
+    if (code != STORE_ERROR_AWAY)
         exits_store_failed (&error);
-    engine_loaded (self->options.engine, &self->keys);
+    engine_unread (self->options.engine, &self->keys);
+    self->missed = true;
 }
 
 /* What is left of a message stays in its line. */
@@ -470,6 +478,7 @@ void intake_round (intake_t *self, now_t now, bool closed)
     self->turned = false;
     self->moving = false;
     self->stats_filled = false;
+    self->missed = false;
     inbox_round (&self->inbox);
     engine_round (self->options.engine);
     if (!closed) {
@@ -512,6 +521,11 @@ bool intake_is_busy (const intake_t *self)
 bool intake_is_full (const intake_t *self)
 {
     return inbox_is_full (&self->inbox);
+}
+
+bool intake_missed (const intake_t *self)
+{
+    return self->missed;
 }
 
 bool intake_is_idle (const intake_t *self)

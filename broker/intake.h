@@ -55,6 +55,8 @@ bool intake_turned (const intake_t *self);  /* one from everybody was taken, and
 bool intake_is_busy (const intake_t *self);
 /* The lines are so full that nothing is received; only time changes that when it is not busy. */
 bool intake_is_full (const intake_t *self);
+/* The last round found the store out of reach: what it needed of that was refused. */
+bool intake_missed (const intake_t *self);
 /* Nothing waits. */
 bool intake_is_idle (const intake_t *self);
 

@@ -22,6 +22,8 @@ struct log_desk {
     gone_t *gone; /* by batch; their batches are not durable */
     size_t gone_count;
     size_t gone_capacity;
+    logs_news_t unread; /* what a former run has left, while the store is out of reach … */
+    bool has_unread;
 };
 
 void log_desk_read (log_desk_t *self, errand_t *errand)
@@ -47,6 +49,11 @@ static store_code_t judge_left (log_desk_t *self, const logs_news_t *news, store
         keys[i].id = news->left[i].id;
     }
     store_code_t code = store_load (self->store, keys, news->left_count, error);
+    if (code == STORE_ERROR_AWAY) { /* asked again when there is something to do */
+        self->unread = *news;
+        self->has_unread = true;
+        return STORE_OK;
+    }
     int64_t *numbers = memory_alloc (SHELF_SLICE_MAX * sizeof (*numbers));
     size_t count = 0;
     for (size_t i = 0; i < news->left_count; i++) {
@@ -70,6 +77,11 @@ store_code_t log_desk_take (log_desk_t *self, engine_t *engine, now_t now, store
 {
     logs_news_t news;
     store_code_t code = STORE_OK;
+    if (self->has_unread) {
+        self->has_unread = false;
+        news = self->unread;
+        code = judge_left (self, &news, error);
+    }
     while (code == STORE_OK && logs_done (self->logs, &news)) {
         if (news.piece != NULL)
             engine_log_done (engine, news.piece);

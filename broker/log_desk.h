@@ -22,7 +22,8 @@ void log_desk_configure (log_desk_t *self, const shelf_limits_t *limits);
 
 void log_desk_read (log_desk_t *self, errand_t *errand); /* goes back to the engine */
 void log_desk_give (log_desk_t *self, engine_t *engine); /* what the engine has for the logs */
-/* What is done goes back to the engine. Not STORE_OK: the store failed. */
+/* What is done goes back to the engine; now and then also if nothing is, since a store that was out
+ * of reach is asked again. Not STORE_OK: the store failed. */
 store_code_t log_desk_take (log_desk_t *self, engine_t *engine, now_t now, store_error_t *error);
 /* Tasks that a batch removes: their logs go when it is durable, or nothing happens when it is
  * dropped. */

@@ -4,6 +4,8 @@
 
 #include "numbers.h"
 
+#include <string.h>
+
 enum { DAY_MS = 24 * 60 * 60 * 1000 };
 
 void numbers_tell (const numbers_t *self, engine_t *engine)
@@ -76,6 +78,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"archive_lag_ms", store.archive_lag_ms},
         {"archive_gaps", store.archive_gaps},
         {"store_full", self->full},
+        {"store_away_ms", (uint64_t) store_away_ms (self->store)},
         {"access_stale", access_file_is_stale (self->access)},
         {"access_principals", self->policy == NULL ? 0 : policy_count (self->policy)},
         {"export_lines", exporter.lines},
@@ -105,8 +108,16 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"backup_lacks", shared_limit (self->backup_lacks)},
         {"feed_published", feed_published (self->feed)},
         {"export_lag", self->durable_pos > exporter.pos ? self->durable_pos - exporter.pos : 0},
-        {"key_days_left", (uint64_t) (loss_ms - self->wall_ms) / DAY_MS}, /* the last one */
     };
-    size_t absent = loss_ms == INT64_MAX ? 1 : 0;
-    engine_set_counters (engine, counters, sizeof (counters) / sizeof (counters[0]) - absent);
+    /* Those that there may not be. */
+    enum { ALWAYS = sizeof (counters) / sizeof (counters[0]), SOMETIMES = 2 };
+    counter_t all[ALWAYS + SOMETIMES];
+    size_t count = ALWAYS;
+    memcpy (all, counters, sizeof (counters));
+    if (tenure_has_end (self->tenure))
+        all[count++] =
+            (counter_t){"lease_left_ms", (uint64_t) tenure_left_ms (self->tenure, self->mono_ms)};
+    if (loss_ms != INT64_MAX)
+        all[count++] = (counter_t){"key_days_left", (uint64_t) (loss_ms - self->wall_ms) / DAY_MS};
+    engine_set_counters (engine, all, count);
 }

@@ -9,6 +9,7 @@
 #include "access_file.h"
 #include "audit/audit.h"
 #include "blob_desk.h"
+#include "core/base/tenure.h"
 #include "core/engine/engine.h"
 #include "counters.h"
 #include "export/event_log.h"
@@ -50,6 +51,8 @@ typedef struct numbers {
     int64_t wall_ms;
     int64_t stall_ms; /* of commits */
     bool full;        /* submissions are answered STORE_FULL */
+    const tenure_t *tenure;
+    int64_t mono_ms;
 } numbers_t;
 
 /* Hands them to the engine, as they are now. The server's thread. */

@@ -22,7 +22,7 @@
 
 #include "blob_desk.h"
 #include "core/base/memory.h"
-#include "disk_words.h"
+#include "disk_watch.h"
 #include "intake.h"
 #include "log/log.h"
 #include "log_desk.h"
@@ -34,6 +34,7 @@
 #include "store/committer.h"
 #include "store/readers_pool.h"
 #include "store/wakeup.h"
+#include "store_reach.h"
 #include "sweeper.h"
 #include "texts.h"
 #include "timestamp.h"
@@ -43,12 +44,12 @@ enum {
     /* A small commit is the server's own if the last one took no longer: who needs none shall not
      * wait (A16). */
     INLINE_US_MAX = 10000,
-    WAIT_MS_MAX = 1000,    /* so that a longer gap between two rounds can only be a pause (A20) */
-    MAINTAIN_MS = 1000,    /* free space, forgotten peers, files that are gone */
-    DISK_MS = 100,         /* free space, while there are commits: a second may fill the reserve */
-    CLOSING_MS = 5,        /* until it is seen whether a door has closed */
-    FULL_LINES_MS = 10,    /* until it is seen whether those read whose lines are full */
-    STOP_MS_MAX = 2500     /* a clean stop waits for so long, then for the commit in flight only */
+    WAIT_MS_MAX = 1000, /* so that a longer gap between two rounds can only be a pause (A20) */
+    MAINTAIN_MS = 1000, /* free space, forgotten peers, files that are gone */
+    AWAY_LOOK_MS = 20,  /* at a store that is out of reach */
+    CLOSING_MS = 5,     /* until it is seen whether a door has closed */
+    FULL_LINES_MS = 10, /* until it is seen whether those read whose lines are full */
+    STOP_MS_MAX = 2500  /* a clean stop waits for so long, then for the commit in flight only */
 };
 
 /* Something that wakes the loop. */
@@ -85,10 +86,8 @@ struct server {
     int64_t pause_ms; /* of the loop, not yet told to the engine */
     int64_t deadline; /* monotonic, of the engine */
     int64_t maintain_at;
-    int64_t disk_at;     /* the next look at the disk, if there are commits until then */
-    uint64_t disk_batch; /* newest durable batch at the last look */
-    int64_t commit_at;   /* after a commit without space: not repeated before this time */
-    int64_t stop_at;     /* of a clean stop: not waited for longer */
+    int64_t commit_at; /* after a commit without space: not repeated before this time */
+    int64_t stop_at;   /* of a clean stop: not waited for longer */
 
     boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
     size_t inline_inputs;   /* of this store */
@@ -102,6 +101,8 @@ struct server {
     uint64_t durable_batch; /* newest */
     size_t sweep_removed;   /* of the slice in the open batch */
     server_counts_t counts;
+    disk_watch_t disk;
+    tenure_t tenure; /* what may be done while the store is out of reach */
 
     /* What had arrived at heard_ms has been taken. A flood may keep the socket from ever being
      * empty; then a turn does: so many messages that one from everybody was among them (A20). */
@@ -110,13 +111,10 @@ struct server {
     size_t turn_left; /* messages to its end; 0: none is under way */
     int64_t look_at;  /* at what is under way to the socket */
 
-    bool emptied;     /* the last drain emptied the socket */
-    bool busy;        /* something was received or sent: look again before waiting */
-    bool committing;  /* the last look found something to commit */
-    bool sweep_open;  /* a slice was applied to the open batch */
-    bool full;        /* submissions are answered STORE_FULL */
-    bool held;        /* another process reads the tables */
-    bool commit_full; /* a commit found no space since the last look at the disk */
+    bool emptied;    /* the last drain emptied the socket */
+    bool busy;       /* something was received or sent: look again before waiting */
+    bool committing; /* the last look found something to commit */
+    bool sweep_open; /* a slice was applied to the open batch */
     bool stopping;
 };
 
@@ -177,9 +175,8 @@ static void start_over (server_t *self, const char *text)
                "no space for a commit: unanswered requests are dropped, the durable state is kept",
                LOG_FIELDS (LOG_TEXT ("error", text)));
     self->counts.commits_failed++;
-    self->commit_full = true;
+    disk_commit_failed (&self->disk);
     self->commit_at = self->now.mono_ms + FULL_RETRY_MS;
-    self->full = true;
     engine_reset (self->engine);
     engine_set_full (self->engine, true);
     if (stream_in (self, &error) != STORE_OK)
@@ -248,8 +245,8 @@ static void commit (server_t *self)
     if (self->sweep_open)
         sweeper_decided (self->sweeper, self->sweep_removed, batches[count - 1]->no);
     self->sweep_open = false;
-    bool alone = inputs <= self->inline_inputs && self->last_inputs <= self->inline_inputs &&
-                 self->commit_us <= INLINE_US_MAX;
+    bool alone = self->inline_inputs > 0 && inputs <= self->inline_inputs &&
+                 self->last_inputs <= self->inline_inputs && self->commit_us <= INLINE_US_MAX;
     self->last_inputs = inputs;
     if (!alone) {
         self->committed_us = clock_us (CLOCK_MONOTONIC);
@@ -300,6 +297,8 @@ static bool take_found (server_t *self)
     read_t *read;
     while ((read = finder_done (self->finder)) != NULL) {
         self->reads--;
+        if (read->away)
+            store_reach_missed (&self->tenure, self->engine, self->now);
         engine_read_done (self->engine, read, self->now);
     }
     return false;
@@ -311,7 +310,9 @@ static bool take_reads (server_t *self)
     while ((read = readers_pool_done (self->readers)) != NULL) {
         self->reads--;
         bool goes_on = read->error == STORE_OK || read->error == STORE_ERROR_FULL ||
-                       read->error == STORE_ERROR_DAMAGED;
+                       read->error == STORE_ERROR_DAMAGED || read->away;
+        if (read->away)
+            store_reach_missed (&self->tenure, self->engine, self->now);
         if (!goes_on) {
             store_error_t error;
             error.code = (store_code_t) read->error;
@@ -493,6 +494,8 @@ static void drain (server_t *self)
     bool closed = !reading (self);
     intake_round (self->intake, self->now, closed);
     self->emptied = intake_emptied (self->intake);
+    if (intake_missed (self->intake))
+        store_reach_missed (&self->tenure, self->engine, self->now);
     if (closed)
         self->counts.hard_limit++;
     else
@@ -514,6 +517,10 @@ static void judge (server_t *self)
         log_write (LOG_LEVEL_DEBUG, "PEER-GONE", "a connection ended",
                    LOG_FIELDS (LOG_NUMBER ("peer", peer)));
     }
+    int64_t stood_ms;
+    if (!tenure_may_judge (&self->tenure, self->now.mono_ms, &stood_ms))
+        return;
+    self->pause_ms += stood_ms;
     self->deadline = engine_tick (self->engine, self->now, self->heard_ms, self->pause_ms);
     self->pause_ms = 0;
 }
@@ -565,6 +572,10 @@ static void deliver (server_t *self)
     output_t output;
     note_deeds (self);
     while (engine_output_next (self->engine, &output)) {
+        if (store_reach_ended (&self->tenure, self->engine)) {
+            engine_output_kept (self->engine, &output);
+            break;
+        }
         if (router_send (self->options.router, &output))
             trace_sent (self->trace, &output);
         else
@@ -576,25 +587,10 @@ static void deliver (server_t *self)
 }
 
 /* Once a second; between commits more often, but then it can only become full. */
-
 static void look_at_disk (server_t *self, bool may_clear)
 {
-    self->disk_at = self->now.mono_ms + DISK_MS;
-    self->disk_batch = self->durable_batch;
-    store_stats_t stats;
-    store_stats (self->options.store, &stats);
-    if (stats.tables_held != self->held)
-        disk_tell_held (&stats);
-    self->held = stats.tables_held;
-    bool full = stats.free_bytes < self->options.free_bytes_min || stats.write_back_stalled ||
-                self->commit_full;
-    if (may_clear)
-        self->commit_full = false;
-    if (full == self->full || (!full && !may_clear))
-        return;
-    self->full = full;
-    engine_set_full (self->engine, full);
-    disk_tell_full (full, &stats);
+    disk_look (&self->disk, self->options.store, self->engine, self->now.mono_ms,
+               self->durable_batch, self->options.free_bytes_min, may_clear);
 }
 
 /* Whoever deletes the database under the broker must not get a second more acknowledged. */
@@ -623,7 +619,7 @@ static void maintain (server_t *self)
         router_watch_bytes (self->options.router, reading (self));
         feed_watch (self->options.feed, self->now.mono_ms);
     }
-    if (self->now.mono_ms >= self->disk_at && self->durable_batch != self->disk_batch)
+    if (disk_is_due (&self->disk, self->now.mono_ms, self->durable_batch))
         look_at_disk (self, false);
     if (self->now.mono_ms < self->maintain_at)
         return;
@@ -634,6 +630,7 @@ static void maintain (server_t *self)
     turn_key (self);
     doors_renew (self->options.doors, self->now.mono_ms);
     keep_head (self, false);
+    take_logs (self);
     news_clock (self->engine, LOG_LEVEL_WARNING);
     router_maintain (self->options.router, self->now.mono_ms, self->heard_ms, is_linked, self);
     look_at_disk (self, true);
@@ -671,7 +668,9 @@ static void tell_numbers (void *context)
                                .durable_pos = self->boot.last_pos,
                                .wall_ms = self->now.wall_ms,
                                .stall_ms = stall_ms (self),
-                               .full = self->full};
+                               .full = self->disk.full,
+                               .tenure = &self->tenure,
+                               .mono_ms = self->now.mono_ms};
     numbers_tell (&numbers, self->engine);
 }
 
@@ -681,6 +680,8 @@ static int wait_ms (const server_t *self)
 {
     if (self->busy)
         return 0;
+    if (store_reach_is_lost (&self->tenure))
+        return AWAY_LOOK_MS;
     /* Deadlines are not judged while nothing is read; the commit in flight ends the wait. */
     if (!reading (self))
         return WAIT_MS_MAX;
@@ -730,6 +731,8 @@ static void wait_sources (server_t *self)
  * took too long. */
 static bool is_finished (const server_t *self)
 {
+    if (self->stopping && self->now.mono_ms >= self->stop_at)
+        store_reach_give_up (&self->tenure); /* what is committing may take as long as it likes */
     if (!self->stopping || !committer_idle (self->committer))
         return false;
     bool quiet = self->emptied && intake_is_idle (self->intake) && !self->busy &&
@@ -746,6 +749,9 @@ void server_run (server_t *self)
 {
     do {
         wait_sources (self);
+        self->busy =
+            store_reach_look (&self->tenure, self->options.store, self->engine, self->now) ||
+            self->busy;
         collect (self);
         drain (self);
         judge (self);
@@ -810,6 +816,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
     self->options = *options;
     self->boot = options->boot;
     self->inline_inputs = store_inline_inputs (options->store);
+    tenure_init (&self->tenure, options->away_ms, 0);
     self->now = clock_now ();
     self->deadline = INT64_MAX;
     notes_init (&self->notes, options->audit, access_file_path (options->access),
@@ -855,6 +862,7 @@ void server_configure (server_t *self, const server_options_t *options)
     self->options.pending_bytes_hard = options->pending_bytes_hard;
     self->options.dirty_bytes_hard = options->dirty_bytes_hard;
     self->options.free_bytes_min = options->free_bytes_min;
+    self->tenure.patience_ms = options->away_ms;
     trace_set (self->trace, options->slow_ms);
     log_desk_configure (self->logs, &options->logs);
     blob_desk_configure (self->blobs, &options->blobs);

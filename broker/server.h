@@ -41,6 +41,7 @@ typedef struct server_options {
     size_t pending_bytes_hard;
     size_t dirty_bytes_hard;
     uint64_t free_bytes_min; /* below it submissions are refused (A22) */
+    int64_t away_ms;         /* a store out of reach for longer: UNAVAILABLE (A100) */
     uint32_t slow_ms;        /* requests that take so long are told in the log; 0: none */
     shelf_limits_t logs;
     const char *logs_directory; /* as long */

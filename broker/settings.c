@@ -52,6 +52,7 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
     out->pending_bytes_hard = limits[CONFIG_PENDING_BYTES_HARD];
     out->dirty_bytes_hard = limits[CONFIG_DIRTY_BYTES_HARD];
     out->free_bytes_min = limits[CONFIG_FREE_SPACE_MIN];
+    out->away_ms = (int64_t) limits[CONFIG_AWAY];
     out->slow_ms = (uint32_t) limits[CONFIG_LOG_SLOW];
     out->engine.log_bytes_max = limits[CONFIG_LOGS_QUEUE];
     out->engine.log_rate = limits[CONFIG_LOGS_RATE];

@@ -42,7 +42,8 @@ static void look (sweeper_t *self)
     store_error_t error = {STORE_OK, ""};
     self->sweep.wall_ms = clock_ms (CLOCK_REALTIME);
     self->sweep.limit = TMQ_SWEEP_ITEMS_MAX;
-    if (store_due (self->store, &self->sweep, &error) != STORE_OK)
+    store_code_t code = store_due (self->store, &self->sweep, &error);
+    if (code != STORE_OK && code != STORE_ERROR_AWAY) /* what is out of reach has nothing due now */
         exits_store_failed (&error);
     pthread_mutex_lock (&self->lock);
     self->again = self->again || !self->sweep.more;

@@ -48,6 +48,8 @@
        "above 0: a client does too much, or its quota is too small")                               \
     X (overloads, "submissions refused because too much was pending",                              \
        "above 0: the disk is slower than the load")                                                \
+    X (unavailable, "requests refused because the store was out of reach",                         \
+       "above 0: see store_away_ms")                                                               \
     X (full, "submissions refused because the disk was full",                                      \
        "above 0: free space where the data is")                                                    \
     X (no_links, "requests without a link", "grows while nothing is restarted")                    \
@@ -205,6 +207,10 @@
        "near 0: taskctl key list shows whose; give it a later end")                                \
     X (store_full, "1 while submissions are refused for lack of space",                            \
        "above 0: free space where the data is")                                                    \
+    X (store_away_ms, "for how long the store is out of reach; that of one machine never is",      \
+       "above 0: see to the database")                                                             \
+    X (lease_left_ms, "until the broker may speak for its store, where that is for a time only",   \
+       "0: nothing leaves; see to the database")                                                   \
     X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")                 \
     X (events_bytes, "size of events.jsonl and the files before it", "near events/disk")           \
     X (events_stalled, "1 while events.jsonl cannot be written",                                   \

@@ -167,6 +167,8 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "... or after this time")                                                                   \
     X (JOURNAL_SIZE, "store/journal_size", SIZE, RESTART, 16 * CONFIG_M, 0, 16 * CONFIG_G, NULL,   \
        "the journal has this size at the start")                                                   \
+    X (AWAY, "database/away", DURATION, NOW, CONFIG_S, 100, 60 * CONFIG_S, NULL,                   \
+       "a store that is out of reach for longer: what needs it is answered UNAVAILABLE")           \
     X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \
        "threads for lists, counts and replays")                                                    \
     X (ARCHIVE, "store/archive", TEXT, RESTART, 0, 1, 4000, "DIR",                                 \

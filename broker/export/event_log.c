@@ -438,6 +438,8 @@ event_log_t *event_log_new (const event_log_options_t *options, event_files_t **
     publish (self);
     bool good = store_reader_open (&self->reader, options->store, &store_error) == STORE_OK;
     snprintf (error, LINE_FILE_ERROR_SIZE, "%s", good ? "cannot start a thread" : store_error.text);
+    if (good)
+        store_reader_be_patient (self->reader);
     good = good && self->arena != NULL &&
            pthread_create (&self->thread, NULL, event_log_run, self) == 0;
     if (good)

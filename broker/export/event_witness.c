@@ -46,6 +46,7 @@ static store_code_t look_up (event_found_t *out, const event_place_t *place, sto
         snprintf (why, EVENT_WITNESS_TEXT_SIZE, "%.250s", error.text);
         return code;
     }
+    store_reader_be_patient (reader);
     code = store_reader_run (reader, &read);
     if (code != STORE_OK)
         snprintf (why, EVENT_WITNESS_TEXT_SIZE, "%.250s", read.error_text);

@@ -301,6 +301,7 @@ exporter_t *exporter_new (const exporter_options_t *options, char error[TASKS_FI
         release (self);
         return NULL;
     }
+    store_reader_be_patient (self->reader);
     if (pthread_create (&self->thread, NULL, exporter_run, self) != 0) {
         snprintf (error, TASKS_FILE_ERROR_SIZE, "cannot start a thread");
         release (self);

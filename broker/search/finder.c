@@ -362,6 +362,7 @@ static void answer (finder_t *self, read_t *read)
         return;
     read_clear (read);
     read->error = STORE_ERROR_DAMAGED; /* the index is no reason to end the broker */
+    read->away = error.code == STORE_ERROR_AWAY;
     memcpy (read->error_text, error.text, sizeof (read->error_text) - 1);
 }
 

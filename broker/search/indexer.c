@@ -80,7 +80,7 @@ static void wait_until (indexer_t *self, int64_t ms)
 static bool is_damage (store_code_t code)
 {
     return code != STORE_ERROR_FULL && code != STORE_ERROR_IO && code != STORE_ERROR_ACCESS &&
-           code != STORE_ERROR_DAMAGED && code != STORE_ERROR_BUSY;
+           code != STORE_ERROR_DAMAGED && code != STORE_ERROR_BUSY && code != STORE_ERROR_AWAY;
 }
 
 static void tell_failure (indexer_t *self, const store_error_t *error)
@@ -636,8 +636,10 @@ indexer_t *indexer_new (const indexer_options_t *options)
     pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
     pthread_cond_init (&self->changed, &attributes);
     pthread_condattr_destroy (&attributes);
-    self->running = store_reader_open (&self->reader, options->store, &error) == STORE_OK &&
-                    pthread_create (&self->thread, NULL, indexer_run, self) == 0;
+    bool opened = store_reader_open (&self->reader, options->store, &error) == STORE_OK;
+    if (opened)
+        store_reader_be_patient (self->reader);
+    self->running = opened && pthread_create (&self->thread, NULL, indexer_run, self) == 0;
     if (!self->running)
         indexer_free (&self);
     return self;

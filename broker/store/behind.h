@@ -2,9 +2,10 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The store thread (A17): what is committed waits in memory until its rows are written, together with
- * those of other batches. Every backend with a journal in front and rows behind has one; how rows
- * are written is told by five callbacks, all of them called by the thread alone and without the lock.
+/* The store thread (A17): what is committed waits in memory until its rows are written, together
+ * with those of other batches. Every backend with a journal in front and rows behind has one; how
+ * rows are written is told by five callbacks, all of them called by the thread alone and without
+ * the lock.
  *
  * A write-back that finds no space is tried again every second, and nothing is given up. Any other
  * failure is final: the thread ends, everybody who asks is told, and the journal has everything. */
@@ -82,8 +83,8 @@ bool behind_has (behind_t *self, int64_t number);
 /* Answers a READ_EXPORT from what was written last (follow_take). */
 bool behind_follow (behind_t *self, read_t *read);
 
-/* What `forget` forgot. Before its commit, where events begin now; behind it, the namespaces that are
- * gone, which are copied. */
+/* What `forget` forgot. Before its commit, where events begin now; behind it, the namespaces that
+ * are gone, which are copied. */
 void behind_forgets (behind_t *self, uint64_t upto_seq);
 void behind_forgot (behind_t *self, const forgotten_t *forgotten);
 /* As store_forgotten. */

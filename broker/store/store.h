@@ -11,9 +11,10 @@
  * store_due from any thread. The backend may run threads of its own.
  *
  * Failures. STORE_ERROR_FULL means that there was no space and that nothing of the batch is kept;
- * the caller may go on (A21). STORE_ERROR_AWAY means that what keeps the data is out of reach for now
- * and that nothing was read; the caller refuses what needed it, or asks again later (A99). Only reads
- * answer it: a commit waits. Any other error is final: the caller ends the process (A23). */
+ * the caller may go on (A21). STORE_ERROR_AWAY means that what keeps the data is out of reach for
+ * now and that nothing was read; the caller refuses what needed it, or asks again later (A99).
+ * Only reads answer it: a commit waits. Any other error is final: the caller ends the process
+ * (A23). */
 #ifndef TASKMQ_STORE_STORE_H
 #define TASKMQ_STORE_STORE_H
 
@@ -87,8 +88,8 @@ int64_t store_valid_until (store_t *self);
 /* For how many ms the data is out of reach by now; 0: it is not. It is never 0 while a read answers
  * STORE_ERROR_AWAY. Never waits; any thread. */
 int64_t store_away_ms (store_t *self);
-/* A commit of so many inputs is worth less than its hand-over to another thread, so the server's may
- * do it by itself (A16). 0: a commit may wait for a network, so that one never does. */
+/* A commit of so many inputs is worth less than its hand-over to another thread, so the server's
+ * may do it by itself (A16). 0: a commit may wait for a network, so that one never does. */
 size_t store_inline_inputs (store_t *self);
 /* Writes back what is dirty, leaves an empty journal, frees. *self becomes NULL. */
 store_code_t store_close (store_t **self, store_error_t *error);
@@ -126,14 +127,17 @@ void store_exported (store_t *self, uint64_t pos);
 
 /* Point reads on the server thread. */
 
-/* Fills the answers of all keys from the tables (not from what is not yet written). …_AWAY: no answer
- * of any key was filled. */
+/* Fills the answers of all keys from the tables (not from what is not yet written). …_AWAY: no
+ * answer of any key was filled. */
 store_code_t store_load (store_t *self, lookup_t *keys, size_t count, store_error_t *error);
 
 /* Reads in pages, on reader threads. */
 
 store_code_t store_reader_open (store_reader_t **out, store_t *store, store_error_t *error);
 void store_reader_close (store_reader_t **self);
+/* Its reads wait while the data is out of reach, in place of …_AWAY: for threads that nobody waits
+ * for. */
+void store_reader_be_patient (store_reader_t *self);
 /* Runs one job in one or more read transactions of at most 20 ms each (A18). …_AWAY: the job has no
  * answers and may be run again as it is. */
 store_code_t store_reader_run (store_reader_t *self, read_t *read);
@@ -236,6 +240,7 @@ typedef struct store_sweep {
     due_t found; /* belongs to the caller (due_clear) */
     bool more;   /* there may be more behind the place */
 } store_sweep_t;
+/* …_AWAY: nothing was found. */
 store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error);
 
 /* What was forgotten since the last time, to be told to the engine: after each store_live, and when

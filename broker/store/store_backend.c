@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+enum { AWAY_LOOK_MS = 50 /* between two tries of a patient reader */ };
 
 static const store_backend_t *const BACKENDS[] = {&store_backend_sqlite, &store_backend_memory};
 
@@ -93,6 +96,11 @@ void store_reader_close (store_reader_t **self_p)
         self->store->backend->reader_close (self);
 }
 
+void store_reader_be_patient (store_reader_t *self)
+{
+    self->patient = true;
+}
+
 store_code_t store_reader_run (store_reader_t *self, read_t *read)
 {
     assert (read->kind == READ_EXPORT || read->kind == READ_ROWS || read->kind == READ_STANDING ||
@@ -101,7 +109,14 @@ store_code_t store_reader_run (store_reader_t *self, read_t *read)
     store_error_t error = {STORE_OK, ""};
     read->written = store_written (self->store);
     store_code_t code = self->store->backend->reader_run (self, read, &error);
+    while (code == STORE_ERROR_AWAY && self->patient) {
+        read_clear (read);
+        nanosleep (&(struct timespec){.tv_nsec = AWAY_LOOK_MS * 1000000}, NULL);
+        read->written = store_written (self->store);
+        code = self->store->backend->reader_run (self, read, &error);
+    }
     read->error = (int) code;
+    read->away = code == STORE_ERROR_AWAY;
     if (code != STORE_OK) {
         read_clear (read);
         snprintf (read->error_text, sizeof (read->error_text), "%.250s", error.text);

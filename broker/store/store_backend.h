@@ -39,8 +39,8 @@ typedef struct store_backend {
     void (*stats) (store_t *self, store_stats_t *out);
 } store_backend_t;
 
-/* Of a backend that commits to a disk of this machine: at idle the hand-over would cost more than it
- * gains. */
+/* Of a backend that commits to a disk of this machine: at idle the hand-over would cost more than
+ * it gains. */
 enum { STORE_INLINE_INPUTS = 16 };
 
 struct store {
@@ -49,6 +49,7 @@ struct store {
 
 struct store_reader {
     store_t *store;
+    bool patient; /* store_reader_be_patient */
 };
 
 extern const store_backend_t store_backend_memory;

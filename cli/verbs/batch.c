@@ -146,7 +146,8 @@ static void clear_slice (batch_slice_t *slice)
 
 static bool is_overloaded (const batch_slice_t *slice, size_t i)
 {
-    return slice->receipts[i].code == TMQ_OVERLOADED;
+    const int code = slice->receipts[i].code;
+    return code == TMQ_OVERLOADED || code == TMQ_UNAVAILABLE;
 }
 
 /* What it depends on may be among those that the broker had no room for. */

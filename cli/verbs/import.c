@@ -387,7 +387,8 @@ static size_t collect_again (size_t *places, const slice_t *slice)
     bool any = false;
     for (size_t i = 0; i < slice->count; i++) {
         const int code = slice->receipts[i].code;
-        const bool full = code == TMQ_LIMIT || code == TMQ_OVERLOADED || code == TMQ_NO_BLOB;
+        const bool full = code == TMQ_LIMIT || code == TMQ_OVERLOADED || code == TMQ_UNAVAILABLE ||
+                          code == TMQ_NO_BLOB;
         any |= full;
         if (full || (any && code == TMQ_NOT_FOUND && slice->tasks[i].after_count > 0))
             places[count++] = i;

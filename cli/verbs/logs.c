@@ -124,7 +124,7 @@ static tmq_part_t *read_part (logs_t *self, size_t stream, uint64_t offset, uint
     const bool gone = exit_of_code (error.code) == EXIT_NOT_FOUND;
     const bool passes = error.code == TMQ_UNREACHABLE || error.code == TMQ_TIMEOUT ||
                         error.code == TMQ_UNKNOWN || error.code == TMQ_OVERLOADED ||
-                        error.code == TMQ_LIMIT;
+                        error.code == TMQ_UNAVAILABLE || error.code == TMQ_LIMIT;
     if (self->subscription && passes)
         self->owed = true;
     else if (self->subscription && gone)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "core/base/planted.h"
 #include "request_kinds.h"
 #include "sim.h"
 
@@ -101,6 +102,7 @@ static void broker_start (world_t *world)
     broker->written_told = 0;
     broker->write_due_ms = SIM_END_OF_TIME;
     broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
+    reach_start (world);
     sim_log (world, "broker starts, epoch %llu", (unsigned long long) boot.epoch);
     restore (world, &boot);
     engine_access (broker->engine, world->policy, now_of (world));
@@ -146,6 +148,11 @@ void broker_crash (world_t *world)
     broker->engine = NULL;
     batch_t *batch = broker->batch;
     broker->batch = NULL;
+    broker->reach.landed = 0;
+    if (batch != NULL && reach_is_away (world) && broker->reach.doubt == DOUBT_LOST) {
+        batch_free (batch); /* nothing of it came, and nobody will send it again */
+        batch = NULL;
+    }
     if (disk_crash (world, batch)) {
         broker_commit (world, batch);
     }
@@ -202,10 +209,55 @@ static void commit_failed (world_t *world)
     broker->full_until = world->mono_ms + rng_between (&world->rng, 1, FULL_MS_MAX);
 }
 
+/* The commit in doubt becomes durable, and nobody hears of it. */
+static void land (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    uint64_t no = broker->batch->no;
+    if (!disk_commit (world, broker->batch)) {
+        broker->reach.doubt = DOUBT_LOST;
+        return;
+    }
+    if (world->options.planted_bug == ENGINE_BUG_UNKNOWN_FAILED) {
+        model_commit_unseen (world->model, broker->batch);
+    } else {
+        broker_commit (world, broker->batch);
+        broker->batch = NULL;
+    }
+    broker->reach.landed = no;
+}
+
+/* The store is back and finds out whether the commit in doubt had landed: then it is told, else it
+ * is made once more. True: there is nothing left to be committed. */
+static bool settle (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    bool landed = broker->reach.landed != 0;
+    unsigned bug = world->options.planted_bug;
+    if (landed) {
+        broker->durable = broker->reach.landed;
+        broker->durable_due_ms = world->mono_ms;
+    }
+    broker->reach.landed = 0;
+    broker->reach.doubt = DOUBT_NONE;
+    if (landed && bug == ENGINE_BUG_UNKNOWN_FAILED) {
+        commit_failed (world);
+    } else if (!landed && bug == ENGINE_BUG_UNKNOWN_DONE) {
+        broker->durable = broker->batch->no;
+        batch_free (broker->batch);
+        broker->batch = NULL;
+    }
+    return broker->batch == NULL;
+}
+
 static void committer (world_t *world)
 {
     broker_t *broker = &world->broker;
-    if (broker->batch != NULL && world->mono_ms >= broker->commit_due_ms) {
+    if (reach_lands (world) && broker->reach.landed == 0) {
+        land (world);
+    }
+    bool waits = reach_is_away (world) || (reach_settles (world) && settle (world));
+    if (!waits && broker->batch != NULL && world->mono_ms >= broker->commit_due_ms) {
         uint64_t no = broker->batch->no;
         if (!disk_commit (world, broker->batch)) {
             commit_failed (world);
@@ -234,7 +286,8 @@ static void committer (world_t *world)
 static void store_thread (world_t *world)
 {
     broker_t *broker = &world->broker;
-    if (world->mono_ms >= broker->write_due_ms) {
+    bool away = reach_is_away (world);
+    if (!away && world->mono_ms >= broker->write_due_ms) {
         model_write_back (world->model, world->model->committed);
         disk_written (world);
         broker->write_due_ms = SIM_END_OF_TIME;
@@ -249,7 +302,7 @@ static void store_thread (world_t *world)
         int64_t due = world->mono_ms + rng_between (&world->rng, 0, 20);
         broker->write_due_ms = due < broker->write_due_ms ? due : broker->write_due_ms;
     }
-    if (world->mono_ms >= broker->sweep_ms) {
+    if (!away && world->mono_ms >= broker->sweep_ms) {
         broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
         due_t due = {.written = world->model->written};
         model_due (world->model, sim_wall_ms (world), SWEEP_ITEMS, &due);
@@ -268,7 +321,10 @@ static void readers (world_t *world)
             continue;
         }
         *at = flying->next;
-        model_read (world->model, flying->read);
+        flying->read->away = reach_misses (world);
+        if (!flying->read->away) {
+            model_read (world->model, flying->read);
+        }
         engine_read_done (broker->engine, flying->read, now_of (world));
         free (flying);
         broker->tick_wanted = true;
@@ -343,6 +399,10 @@ static void load (world_t *world, key_list_t *keys)
 {
     broker_t *broker = &world->broker;
     engine_want_payloads (broker->engine, keys);
+    if (keys->count > 0 && reach_misses (world)) {
+        engine_unread (broker->engine, keys);
+        return;
+    }
     model_load (world->model, keys->keys, keys->count);
     engine_loaded (broker->engine, keys);
     free (keys->keys);
@@ -379,18 +439,20 @@ static void drain (world_t *world)
     }
     key_list_t none = {0};
     load (world, &none);
+    reach_tell (world);
     if (count > 0 || world->mono_ms >= broker->deadline_ms) {
         broker->tick_wanted = true;
     }
     if (empty) {
         broker->heard_ms = world->mono_ms;
     }
-    if (broker->tick_wanted) {
+    int64_t stood_ms = 0;
+    if (broker->tick_wanted && reach_may_judge (world, &stood_ms)) {
         int64_t stood_still = world->mono_ms - broker->last_tick_ms - TMQ_HEARTBEAT_MS;
         /* Waiting for input is no standing still: only a freeze counts. */
         bool froze = broker->frozen_until > broker->last_tick_ms;
         broker->deadline_ms = engine_tick (broker->engine, now_of (world), broker->heard_ms,
-                                           froze && stood_still > 0 ? stood_still : 0);
+                                           (froze && stood_still > 0 ? stood_still : 0) + stood_ms);
         broker->tick_wanted = false;
     }
     broker->last_tick_ms = world->mono_ms;
@@ -405,6 +467,9 @@ static bool send_round (world_t *world)
             return false;
         }
         wire_t *link = wire_find (world, output.peer);
+        if (reach_keeps_output (world, &output)) {
+            return false;
+        }
         if (link != NULL) {
             prowler_judge (world, link->client, &output);
         }
@@ -426,7 +491,7 @@ void broker_step (world_t *world)
 {
     broker_t *broker = &world->broker;
     if (broker->engine == NULL) {
-        if (world->mono_ms < broker->start_ms) {
+        if (world->mono_ms < broker->start_ms || reach_is_away (world)) {
             return;
         }
         if (broker->arena == NULL) {
@@ -446,6 +511,7 @@ void broker_step (world_t *world)
         sim_log (world, "broker freezes until %lld", (long long) broker->frozen_until);
         return;
     }
+    reach_step (world);
     drain (world);
     if (world->failed || crash_point (world)) {
         return;
@@ -461,13 +527,14 @@ void broker_step (world_t *world)
     readers (world);
     logs_step (world);
     depot_step (world);
-    if (broker->batch == NULL) {
+    if (broker->batch == NULL && broker->reach.landed == 0) {
         broker->batch = engine_batch_take (broker->engine, now_of (world));
         if (broker->batch != NULL) {
             broker->commit_due_ms =
                 world->mono_ms + rng_between (&world->rng, 0, world->options.commit_ms_max);
         }
     }
+    reach_goes (world);
     send_outputs (world);
 }
 
@@ -476,16 +543,26 @@ static int64_t earlier (int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t later (int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 int64_t broker_next_ms (const world_t *world)
 {
     const broker_t *broker = &world->broker;
     if (broker->engine == NULL) {
-        return broker->start_ms;
+        return later (broker->start_ms, broker->reach.away_until);
     }
-    int64_t next = earlier (broker->deadline_ms, broker->write_due_ms);
-    next = earlier (next, broker->sweep_ms);
-    next = earlier (next, depot_next_ms (world));
-    if (broker->batch != NULL) {
+    int64_t next = earlier (reach_next_ms (world), depot_next_ms (world));
+    if (!broker->reach.tenure.shut) {
+        next = earlier (next, broker->deadline_ms);
+    }
+    if (!reach_is_away (world)) {
+        next = earlier (next, broker->write_due_ms);
+        next = earlier (next, broker->sweep_ms);
+    }
+    if (broker->batch != NULL && !reach_is_away (world)) {
         next = earlier (next, broker->commit_due_ms);
     }
     if (broker->full_until > 0) {
@@ -494,7 +571,8 @@ int64_t broker_next_ms (const world_t *world)
     if (broker->durable > 0) {
         next = earlier (next, broker->durable_due_ms);
     }
-    if (broker->tick_wanted || broker->written_told < world->model->written) {
+    if ((broker->tick_wanted && !broker->reach.tenure.shut) ||
+        broker->written_told < world->model->written) {
         next = earlier (next, world->mono_ms + 1);
     }
     for (const flying_read_t *flying = broker->reads; flying != NULL; flying = flying->next) {

@@ -178,6 +178,7 @@ static void hello (client_t *client)
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     hello.version_min = TMQ_PROTOCOL_VERSION;
     hello.version_max = TMQ_PROTOCOL_VERSION;
+    hello.features = client->index % 2 == 0 ? TMQ_FEATURE_UNAVAILABLE : 0;
     hello.namespace_ = (char *) (uintptr_t) client->ns;
     hello.client = (char *) (uintptr_t) client->actor->name;
     request.op_case = TASKMQ__REQUEST__OP_HELLO;
@@ -275,7 +276,8 @@ static void answered (client_t *client, const Taskmq__Reply *reply, const uint8_
         return;
     }
     bool busy = reply->code == TMQ_OVERLOADED || reply->code == TMQ_STORE_FULL ||
-                reply->code == TMQ_LIMIT || reply->code == TMQ_STOPPING;
+                reply->code == TMQ_LIMIT || reply->code == TMQ_STOPPING ||
+                reply->code == TMQ_UNAVAILABLE;
     if (busy) {
         pending->refused = true;
         return; /* not done: repeated when RETRY_MS is over */

@@ -235,7 +235,8 @@ static void answer_submit (world_t *world, known_t *task, const tmq_completion_t
 {
     Taskmq__SubmittedItem item = TASKMQ__SUBMITTED_ITEM__INIT;
     if (completion->code == TMQ_UNKNOWN || completion->code == TMQ_UNREACHABLE ||
-        completion->code == TMQ_OVERLOADED || completion->code == TMQ_STORE_FULL) {
+        completion->code == TMQ_OVERLOADED || completion->code == TMQ_STORE_FULL ||
+        completion->code == TMQ_UNAVAILABLE) {
         return;
     }
     if (completion->receipts_count == 1) {

@@ -275,6 +275,11 @@ void model_commit (model_t *self, batch_t *batch)
     self->journal[self->journal_count++] = batch;
 }
 
+void model_commit_unseen (model_t *self, const batch_t *batch)
+{
+    apply (self, &self->durable, batch);
+}
+
 void model_write_back (model_t *self, uint64_t batch)
 {
     size_t done = 0;

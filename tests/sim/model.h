@@ -77,6 +77,8 @@ void model_free (model_t *self);
 
 /* Durable from now on. Takes the batch. */
 void model_commit (model_t *self, batch_t *batch);
+/* Durable, but the tables will never have it: a store that takes it for lost. Borrows the batch. */
+void model_commit_unseen (model_t *self, const batch_t *batch);
 /* Brings the tables up to batch. */
 void model_write_back (model_t *self, uint64_t batch);
 /* What a start does: the journal goes into the tables, a new epoch begins. */

@@ -14,6 +14,7 @@
 
 #include <stdarg.h>
 
+#include "core/base/tenure.h"
 #include "core/engine/engine.h"
 #include "model.h"
 #include "rng.h"
@@ -49,6 +50,7 @@ typedef struct sim_options {
     uint32_t clock_leap;   /* the wall clock leaps, per second */
     uint32_t damage;       /* files of blobs are damaged now and then */
     uint32_t retention;    /* some tasks have no ttl, and a rule how long they stay */
+    uint32_t away;         /* the store goes out of reach, per second; 0: it has no lease either */
 } sim_options_t;
 
 /* Network. */
@@ -180,7 +182,30 @@ void logs_forget (logs_t *self);
 
 typedef struct disk disk_t;
 
+/* What became of the commit that was under way when the store went out of reach (reach.c). */
+typedef enum doubt {
+    DOUBT_NONE,
+    DOUBT_LANDED, /* it is durable, and only the answer was lost */
+    DOUBT_LANDS,  /* it is on its way, and becomes durable at lands_at */
+    DOUBT_LOST    /* nothing of it came */
+} doubt_t;
+typedef struct reach {
+    tenure_t tenure;
+    bool told_away; /* … to the engine */
+    bool told_shut;
+    int64_t goes_at; /* it goes out of reach with a commit under way, or then; or never */
+    int64_t away_since;
+    int64_t away_until; /* in the past: it is in reach */
+    int64_t beat_at;    /* the last one, and the next */
+    int64_t next_beat_at;
+    doubt_t doubt;
+    int64_t lands_at;
+    uint64_t landed; /* a commit in doubt that did, and the engine is not told; 0: none */
+    uint32_t times;
+} reach_t;
+
 typedef struct broker {
+    reach_t reach;
     engine_t *engine; /* NULL: down */
     disk_t *disk;     /* with the journal (disk.c) */
     int64_t start_ms; /* when it comes back */
@@ -422,6 +447,31 @@ bool disk_crash (world_t *world, batch_t *batch);
 /* The tables have what the model says that they have. */
 void disk_written (world_t *world);
 void disk_free (world_t *world);
+
+/* reach.c. */
+
+void reach_start (world_t *world);
+/* Once a second: it will go out of reach by chance, … */
+void reach_faults (world_t *world);
+/* … and does when a commit is under way. */
+void reach_goes (world_t *world);
+/* In each step of a broker that runs. */
+void reach_step (world_t *world);
+/* The engine learns what the tenure says; time stands still for workers meanwhile. */
+void reach_tell (world_t *world);
+bool reach_is_away (const world_t *world);
+/* Somebody else may own the store from then on. */
+int64_t reach_valid_until (const world_t *world);
+/* A look-up or a read finds it out of reach. */
+bool reach_misses (world_t *world);
+/* The output must not leave; the engine knows. */
+bool reach_keeps_output (world_t *world, const output_t *output);
+bool reach_may_judge (world_t *world, int64_t *stood_ms);
+/* The commit in doubt becomes durable now. */
+bool reach_lands (const world_t *world);
+/* It can be found out what became of it. */
+bool reach_settles (world_t *world);
+int64_t reach_next_ms (const world_t *world);
 
 /* client.c. */
 

@@ -356,6 +356,10 @@ static void submitter_tick (client_t *client)
     if (!world->faults || client_open (client) >= OPEN_MAX) {
         return;
     }
+    if (reach_is_away (world) && rng_chance (rng, 600)) {
+        ask (client, TASKMQ__REQUEST__OP_GET); /* memory does not have all of them */
+        return;
+    }
     uint32_t dice = rng_below (rng, 100);
     if (dice < 36) {
         if (world->tasks_count + BATCH_MAX < TASKS_MAX) {
@@ -387,7 +391,8 @@ static void submitter_tick (client_t *client)
 static void judge_other_content (client_t *client, const known_t *task, uint32_t code)
 {
     if (code != TMQ_CONFLICT && code != TMQ_EXPIRED && code != TMQ_PURGED &&
-        code != TMQ_OVERLOADED && code != TMQ_STORE_FULL && code != TMQ_LIMIT) {
+        code != TMQ_OVERLOADED && code != TMQ_STORE_FULL && code != TMQ_LIMIT &&
+        code != TMQ_UNAVAILABLE) {
         sim_fail (client->world, "I6: other content under the id of task %u is answered %u",
                   model_index (task->id.bytes), code);
     }

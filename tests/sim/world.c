@@ -44,6 +44,7 @@ sim_options_t sim_options_of (uint64_t seed)
     out.menders = rng_chance (&rng, 600);
     out.retention = rng_chance (&rng, 350);
     out.damage = rng_chance (&rng, 200);
+    out.away = rng_chance (&rng, 300) ? 10 + rng_below (&rng, 60) : 0;
     return out;
 }
 
@@ -54,11 +55,11 @@ void sim_options_print (const sim_options_t *o)
             "delay %u ms, "
             "lose %u, repeat %u, cut %u, stall %u, refuse %u, broker_crash %u, broker_freeze %u, "
             "commit_full %u, client_crash %u, commit %u ms, write %u ms, clock_leap %u, "
-            "damage %u, retention %u\n",
+            "damage %u, retention %u, away %u\n",
             (unsigned long long) o->seed, o->planted_bug, o->submitters, o->workers, o->subscribers,
             o->libraries, o->menders, o->safety_ms, o->delay_ms_max, o->lose, o->repeat, o->cut,
             o->stall, o->refuse, o->broker_crash, o->broker_freeze, o->commit_full, o->client_crash,
-            o->commit_ms_max, o->write_ms_max, o->clock_leap, o->damage, o->retention);
+            o->commit_ms_max, o->write_ms_max, o->clock_leap, o->damage, o->retention, o->away);
 }
 
 /* Helpers. */
@@ -104,7 +105,11 @@ bool sim_fault (world_t *world, uint32_t per_mille)
 static void every_second (world_t *world)
 {
     network_faults (world);
+    reach_faults (world);
     prowlers_swap (world, false);
+    if (reach_is_away (world)) {
+        check_gone_forget_all (world); /* nothing becomes durable, however long */
+    }
     check_given_back (world);
     depot_check_durable (world);
     for (uint32_t i = 0; i < world->clients_count; i++) {
@@ -198,8 +203,8 @@ static void populate (world_t *world)
 
 static bool at_rest (const world_t *world)
 {
-    if (world->broker.engine == NULL || world->broker.batch != NULL || !check_all_ended (world) ||
-        !teller_is_quit (world)) {
+    if (world->broker.engine == NULL || world->broker.batch != NULL ||
+        world->broker.reach.tenure.shut || !check_all_ended (world) || !teller_is_quit (world)) {
         return false;
     }
     for (uint32_t i = 0; i < world->clients_count; i++) {
@@ -260,6 +265,9 @@ static void heal (world_t *world)
 {
     world->faults = false;
     world->broker.frozen_until = world->mono_ms;
+    if (world->broker.reach.away_until > world->mono_ms) {
+        world->broker.reach.away_until = world->mono_ms;
+    }
     for (wire_t *link = world->links; link != NULL; link = link->next) {
         link->stalled_until = 0;
     }

@@ -79,9 +79,14 @@ void daemon_init_tcp (daemon_t *self)
     self->arguments[1] = self->endpoint;
 }
 
+static const char *program_of (const daemon_t *self)
+{
+    return self->program != NULL ? self->program : "taskmqd";
+}
+
 static void run_broker (const daemon_t *self)
 {
-    const char *argv[ARGV_MAX] = {"taskmqd", "--data", self->data};
+    const char *argv[ARGV_MAX] = {program_of (self), "--data", self->data};
     size_t count = 3;
     for (size_t i = 0; i < DAEMON_ARGUMENTS_MAX && self->arguments[i] != NULL; i++) {
         argv[count++] = self->arguments[i];
@@ -106,7 +111,7 @@ static void run_broker (const daemon_t *self)
 
 void daemon_spawn (daemon_t *self)
 {
-    const char *program = daemon_program ("taskmqd");
+    const char *program = daemon_program (program_of (self));
     if (access (program, X_OK) != 0) {
         fail_msg ("cannot run %s: %s; set TASKMQ_BIN to the directory of taskmqd", program,
                   strerror (errno));

@@ -23,6 +23,7 @@ typedef struct daemon {
     char log[DAEMON_PATH_MAX + 16];
     char endpoint[DAEMON_PATH_MAX + 64];         /* for clients */
     const char *arguments[DAEMON_ARGUMENTS_MAX]; /* further ones, NULL ends them; set by the test */
+    const char *program; /* of the build, or NULL: taskmqd; set by the test */
     const char *preload; /* LD_PRELOAD of the broker, or NULL; set by the test */
     pid_t pid;           /* 0: not running */
 } daemon_t;

@@ -104,6 +104,10 @@ static void load_key (rig_t *self, lookup_t *key)
 
 static void load (rig_t *self, key_list_t *keys)
 {
+    if (self->away && keys->count > 0) {
+        engine_unread (self->engine, keys);
+        return;
+    }
     for (size_t i = 0; i < keys->count; i++)
         load_key (self, &keys->keys[i]);
     engine_loaded (self->engine, keys);
@@ -268,7 +272,8 @@ static bool run_read (rig_t *self)
     if (read == NULL)
         return false;
     self->reads++;
-    switch (read->kind) {
+    read->away = self->away;
+    switch (self->away ? READ_SEARCH : read->kind) {
     case READ_LIST:
     case READ_COUNT: read_list (self, read); break;
     case READ_RESOLVE: read_resolve (self, read); break;
@@ -286,6 +291,8 @@ static bool run_read (rig_t *self)
     case READ_SINCE: read->seq = (uint64_t) read->since_ms; break; /* as the test wants it */
     default: fail_msg ("a read that the rig does not know");
     }
+    if (self->away)
+        engine_set_away (self->engine, true, self->now);
     engine_read_done (self->engine, read, self->now);
     return true;
 }
@@ -762,6 +769,7 @@ void rig_link (rig_t *self, size_t peer, const char *ns)
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     hello.version_min = hello.version_max = TMQ_PROTOCOL_VERSION;
     hello.namespace_ = (char *) ns;
+    hello.features = self->features;
     request.op_case = TASKMQ__REQUEST__OP_HELLO;
     request.hello = &hello;
     uint64_t id = rig_send (self, peer, &request, NULL, 0);

@@ -70,6 +70,8 @@ typedef struct rig {
     policy_t *policy;
     size_t rows_end;     /* one more than the highest number */
     bool damaged;        /* every row is */
+    bool away;           /* look-ups and reads find the store out of reach */
+    uint32_t features;   /* of hellos */
     size_t lasting_read; /* records that READ_LASTING has brought */
     size_t events_from;  /* events before this sequence are no longer kept */
     const char *owner;   /* that peer 0 asks for; NULL: for itself */

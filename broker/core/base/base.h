@@ -57,6 +57,9 @@ typedef struct base {
     uint64_t refused;     /* … up to this one, were not kept and will never be written */
     bool stopping;        /* a clean stop is under way: nothing changes any more */
     bool full;            /* the disk is full: submissions are refused */
+    bool away;            /* the store is out of reach: nothing is looked up, nothing new taken */
+    bool unread;          /* … and what was to be looked up in this round was not */
+    bool shut;            /* somebody else may own the store: nobody is told anything */
     bool submits_refused; /* in this round */
     bool has_next_key;    /* the broker will have another key, for the welcome */
     key_public_t next_key;

@@ -4,7 +4,8 @@
 
 /* Mistakes that the simulation plants on purpose, to prove that its checker finds them. Each is one
  * `if` at the place of the real check. engine_config_t.planted_bug chooses one, and that of
- * journal_options_t; 0 is none, and nothing but a test sets it. */
+ * journal_options_t; 0 is none, and nothing but a test sets it. Those of commits whose answer was
+ * lost are in the simulation's own store. */
 #ifndef TASKMQ_CORE_PLANTED_H
 #define TASKMQ_CORE_PLANTED_H
 
@@ -75,7 +76,12 @@
     X (82, BLOB_GONE_EARLY, "a blob may go before its last task's removal is durable (R8)")        \
     X (83, BLOB_CLAIM_UNHEARD, "a blob goes that was uploaded and may still be named (R8)")        \
     X (84, BLOBS_NOT_LOADED, "a start does not know which blobs are named (R8)")                   \
-    X (85, BLOB_RESULT_UNCOUNTED, "a result that is a blob does not count for it (R8)")
+    X (85, BLOB_RESULT_UNCOUNTED, "a result that is a blob does not count for it (R8)")            \
+    X (86, UNREAD_TAKEN, "what could not be looked up is taken for what is not there (A100)")      \
+    X (87, TOLD_PAST_LEASE, "an output leaves when somebody else may own the store (A101)")        \
+    X (88, JUDGED_PAST_LEASE, "a deadline is judged when somebody else may own the store (A101)")  \
+    X (89, UNKNOWN_FAILED, "a commit whose answer was lost is taken for one that failed (A99)")    \
+    X (90, UNKNOWN_DONE, "a commit whose answer was lost is taken for one that landed (A99)")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -227,10 +227,11 @@ typedef struct read {
     size_t items_count;
     void (*release) (void *held); /* … whose records belong to held; NULL: to the read */
     void *held;
-    uint64_t upto_pos;      /* EXPORT: everything up to it was considered, … */
-    bool gap;               /* … but for events that are forgotten, if it was from_tables */
-    uint64_t seq;           /* SINCE */
-    void *context;          /* the asker's */
+    uint64_t upto_pos; /* EXPORT: everything up to it was considered, … */
+    bool gap;          /* … but for events that are forgotten, if it was from_tables */
+    uint64_t seq;      /* SINCE */
+    void *context;     /* the asker's */
+    bool away; /* the store was out of reach: there are no answers, and it may be run again */
     _Atomic bool cancelled; /* nobody waits for the answers: the reader may stop */
 } read_t;
 

@@ -102,6 +102,10 @@ void engine_want_payloads (engine_t *self, key_list_t *keys);
  * is visible until the next call, or the next tick. */
 void engine_loaded (engine_t *self, key_list_t *keys);
 
+/* … in place of that: the store was out of reach, and no key has an answer. What needed one of them
+ * in this round is refused. */
+void engine_unread (engine_t *self, key_list_t *keys);
+
 /* Handles its requests from..upto-1, as engine_want has said. */
 void engine_message (engine_t *self, const message_t *message, size_t from, size_t upto, now_t now);
 /* A refusal of net's or the validator's own: leaves at once, to this request of this peer. */
@@ -153,6 +157,13 @@ void engine_move (engine_t *self, now_t now);
 void engine_next_key (engine_t *self, const key_public_t *next, now_t now);
 /* While full, submissions are answered STORE_FULL (A22). */
 void engine_set_full (engine_t *self, bool full);
+/* The store is out of reach, or it is back. Meanwhile what would have to be looked up or read, and
+ * what brings something new, is refused with UNAVAILABLE; what changes what memory has is taken,
+ * and waits for its commit (A100). */
+void engine_set_away (engine_t *self, bool away, now_t now);
+/* Somebody else may own the store by now, or it is ours again. Meanwhile nothing leaves but
+ * refusals for those without a link, and nobody gets one (A101). */
+void engine_set_shut (engine_t *self, bool shut);
 /* From now on every change is refused with STOPPING (clean stop). */
 void engine_stop (engine_t *self);
 
@@ -176,6 +187,9 @@ struct output {
     uint64_t tag; /* the engine's own */
 };
 bool engine_output_next (engine_t *self, output_t *out);
+/* The output that was fetched last did not leave, and may not leave now: it comes again when it
+ * may, before all others. To be told before the next engine_output_next. */
+void engine_output_kept (engine_t *self, const output_t *output);
 /* After engine_output_next has returned false: there is more to find for subscriptions that are
  * behind, but what has arrived meanwhile comes first. */
 bool engine_has_output (const engine_t *self);

@@ -30,6 +30,7 @@
 #include "core/requests/stats.h"
 #include "core/requests/subscribe.h"
 #include "core/requests/table.h"
+#include "core/requests/unavailable.h"
 #include "core/requests/values.h"
 #include "core/requests/wait.h"
 #include "core/sessions/leaving.h"
@@ -88,6 +89,7 @@ void engine_round (engine_t *self)
 {
     self->base.round = self->base.config.round;
     self->base.submits_refused = false;
+    self->base.unread = false;
     engine_share (self, 1, false);
 }
 
@@ -155,7 +157,7 @@ size_t engine_want (engine_t *self, const message_t *message, size_t from, key_l
             continue;
         budget_take (&self->base.round.requests,
                      request_cost (&self->requests, linked ? link : NULL, request));
-        if (!linked || (verdict != NULL && verdict->verdict.code != TMQ_OK))
+        if (!linked || self->base.away || (verdict != NULL && verdict->verdict.code != TMQ_OK))
             continue;
         size_t before = keys->count;
         request_want (&self->requests, link, request, verdict == NULL ? NULL : verdict->items,
@@ -167,6 +169,8 @@ size_t engine_want (engine_t *self, const message_t *message, size_t from, key_l
 
 void engine_want_payloads (engine_t *self, key_list_t *keys)
 {
+    if (self->base.away)
+        return;
     fetch_want (&self->match, keys);
     ends_want (&self->reads, keys);
 }
@@ -177,6 +181,31 @@ void engine_loaded (engine_t *self, key_list_t *keys)
     *keys = (key_list_t){0};
     fetch_take (&self->match);
     ends_take (&self->reads);
+}
+
+void engine_unread (engine_t *self, key_list_t *keys)
+{
+    loaded_clear (&self->reads);
+    fetch_unread (&self->match, keys);
+    loaded_free_keys (keys);
+    ends_unread (&self->reads);
+    self->base.unread = true;
+}
+
+void engine_set_away (engine_t *self, bool away, now_t now)
+{
+    bool begins = away && !self->base.away;
+    self->base.away = away;
+    if (!begins)
+        return;
+    input_begin (self, now);
+    unavailable_begins (&self->requests);
+    input_end (self);
+}
+
+void engine_set_shut (engine_t *self, bool shut)
+{
+    self->base.shut = shut;
 }
 
 /* Bytes of the second frame that the request mentions; only asked when no verdicts say it. */
@@ -577,6 +606,10 @@ void engine_read_done (engine_t *self, read_t *read, now_t now)
 {
     input_begin (self, now);
     read_job_t *job = (read_job_t *) (void *) read;
+    if (read->away) {
+        unavailable_read (&self->requests, job);
+        return;
+    }
     if (goes_on (read) && job->link != NULL) {
         job_again (&self->reads, job);
         return;

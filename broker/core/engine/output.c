@@ -28,6 +28,7 @@
 
 void output_forget_left (engine_t *self)
 {
+    self->left_kept = false;
     outbox_free_items (&self->peers, &self->left);
     buf_drop (self->left_body);
     self->left_body = NULL;
@@ -206,8 +207,40 @@ static void pass_over (engine_t *self, link_t *link, bool could_look)
         link_free_if_idle (&self->peers, link);
 }
 
+static void fill (const engine_t *self, const link_t *link, output_t *out)
+{
+    const bytes_t *envelope = &self->peers.envelope;
+    *out = (output_t){link->peer, envelope->data, envelope->length, self->left_body,
+                      self->base.counts.outputs};
+}
+
+/* Nothing is told to who has, or had, a link; a refusal tells nothing. */
+static bool is_shut (const engine_t *self, const link_t *link)
+{
+    return self->base.shut && (link->established || link->serial != 0);
+}
+
+void engine_output_kept (engine_t *self, const output_t *output)
+{
+    self->left_kept = self->leaving != NULL && output->tag == self->base.counts.outputs;
+}
+
+/* The one that was kept, unless its link has ended since. */
+static bool next_kept (engine_t *self, output_t *out)
+{
+    self->left_kept = false;
+    if (self->leaving->dead)
+        return false;
+    fill (self, self->leaving, out);
+    return true;
+}
+
 bool engine_output_next (engine_t *self, output_t *out)
 {
+    if (self->left_kept && self->base.shut)
+        return false;
+    if (self->left_kept && next_kept (self, out))
+        return true;
     if (self->leaving != NULL)
         self->leaving->refused_ms = 0; /* the transport took it */
     output_forget_left (self);
@@ -216,6 +249,10 @@ bool engine_output_next (engine_t *self, output_t *out)
          node = list_pop_front (&self->peers.outputs)) {
         link_t *link = LIST_ITEM (node, link_t, output);
         bool could_look = may_look (self);
+        if (is_shut (self, link)) {
+            list_push_back (&self->denied, node);
+            continue;
+        }
         if (!pack_message (self, link)) {
             pass_over (self, link, could_look);
             continue;
@@ -225,9 +262,7 @@ bool engine_output_next (engine_t *self, output_t *out)
         self->leaving = link;
         link->references++;
         self->base.counts.outputs++;
-        const bytes_t *envelope = &self->peers.envelope;
-        *out = (output_t){link->peer, envelope->data, envelope->length, self->left_body,
-                          self->base.counts.outputs};
+        fill (self, link, out);
         return true;
     }
     end_round (self);
@@ -236,7 +271,7 @@ bool engine_output_next (engine_t *self, output_t *out)
 
 bool engine_has_output (const engine_t *self)
 {
-    return !list_is_empty (&self->peers.outputs);
+    return !self->base.shut && !list_is_empty (&self->peers.outputs);
 }
 
 /* Assignments that did not leave go to whoever can take them. */

@@ -26,6 +26,7 @@ struct engine {
     node_t left;         /* its items, until the next output */
     node_t left_streams; /* … or the subscriptions */
     buf_t *left_body;
+    bool left_kept; /* it did not leave, and comes again */
     node_t
         denied; /* links that have more in the next round: the looks of this one were used up … */
     node_t spent; /* … by these, which come last */

@@ -109,6 +109,19 @@ void fetch_take (match_t *self)
         queue_changed (self->tasks, LIST_ITEM (node, queue_t, fetch));
 }
 
+void fetch_unread (match_t *self, const key_list_t *keys)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        const lookup_t *key = &keys->keys[i];
+        task_t *task =
+            key->kind != LOOKUP_ID || !key->bodies
+                ? NULL
+                : task_find (self->tasks, space_find (self->tasks, key->ns), key->id.bytes);
+        if (task != NULL)
+            task->payload_wanted = false;
+    }
+}
+
 void fetch_clear (match_t *self)
 {
     for (fetched_t *fetched = fifo_pop (&self->fetched); fetched != NULL;

@@ -14,6 +14,8 @@ void fetch_later (match_t *self, queue_t *queue);
 void fetch_want (match_t *self, key_list_t *keys);
 /* What was looked up goes to its tasks, and their queues are looked at again. */
 void fetch_take (match_t *self);
+/* The store was out of reach: what was asked for with these keys is asked for again. */
+void fetch_unread (match_t *self, const key_list_t *keys);
 void fetch_clear (match_t *self); /* forgets what was read ahead */
 
 #endif

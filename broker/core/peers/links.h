@@ -59,9 +59,10 @@ typedef struct import {
 struct link {
     peer_t peer;
     bool established;
-    bool dead;       /* out of the table; kept while items or reads refer to it */
-    bool silenced;   /* dead, and what is held for it is dropped too (not after a goodbye) */
-    bool behind;     /* messages of it wait to be applied */
+    bool dead;              /* out of the table; kept while items or reads refer to it */
+    bool silenced;          /* dead, and what is held for it is dropped too (not after a goodbye) */
+    bool behind;            /* messages of it wait to be applied */
+    bool knows_unavailable; /* it said so in its hello */
     gate_t gate;     /* why its workers get nothing new, and of some reasons its streams neither */
     uint64_t serial; /* counts hellos: a worker moves to newer links only */
     uint8_t token[16];

@@ -40,6 +40,17 @@ static tmq_status_t end_of (const reads_t *self, const awaited_t *awaited)
     return key->record->status;
 }
 
+void ends_unread (reads_t *self)
+{
+    const node_t *unknown = &self->tasks->edges.unknown;
+    for (const node_t *node = unknown->next; node != unknown; node = node->next) {
+        awaited_t *awaited = LIST_ITEM (node, awaited_t, node);
+        if (!awaited->wanted)
+            return; /* nor are those behind it */
+        awaited->wanted = false;
+    }
+}
+
 void ends_take (reads_t *self)
 {
     const node_t *unknown = &self->tasks->edges.unknown;

@@ -11,6 +11,8 @@
 
 void ends_want (const reads_t *self, key_list_t *keys);
 /* Takes what this round's look-up says of them. */
+/* The store was out of reach: they are looked up again. */
+void ends_unread (reads_t *self);
 void ends_take (reads_t *self);
 
 #endif

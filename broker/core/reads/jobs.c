@@ -163,6 +163,32 @@ void job_again (reads_t *self, read_job_t *job)
     line_up (self, job);
 }
 
+void job_put_back (reads_t *self, read_job_t *job)
+{
+    list_unlink (&job->node);
+    job->given = false;
+    self->given -= takes_reader (job);
+    job->read.away = false;
+    job->read.error = 0;
+    job->read.error_text[0] = '\0';
+    if (job->own)
+        list_push_front (&self->own, &job->node);
+    else
+        line_up (self, job);
+}
+
+read_job_t *jobs_asked (const reads_t *self)
+{
+    const node_t *turns = &self->turns;
+    for (const node_t *turn = turns->next; turn != turns; turn = turn->next) {
+        const link_t *link = LIST_ITEM (turn, link_t, reading);
+        for (node_t *node = link->reads.next; node != &link->reads; node = node->next)
+            if (LIST_ITEM (node, read_job_t, node)->request != 0)
+                return LIST_ITEM (node, read_job_t, node);
+    }
+    return NULL;
+}
+
 /* Nobody waits for it any more. */
 static void leave_link (reads_t *self, read_job_t *job)
 {
@@ -270,7 +296,7 @@ static read_job_t *first_own (const reads_t *self)
 
 read_t *jobs_next (reads_t *self)
 {
-    if (self->given >= self->base->config.given_reads_max)
+    if (self->base->away || self->given >= self->base->config.given_reads_max)
         return NULL;
     read_job_t *own = first_own (self);
     if (own != NULL && own->need <= self->base->written) {

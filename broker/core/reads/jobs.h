@@ -36,6 +36,10 @@ void jobs_drop_link (reads_t *self, link_t *link); /* … all of a link's */
 read_t *jobs_next (reads_t *self);
 /* It is not finished: it goes on when the others had their turn. Not when nobody waits for it. */
 void job_again (reads_t *self, read_job_t *job);
+/* The store was out of reach: it is read again when that is back. Not when nobody waits for it. */
+void job_put_back (reads_t *self, read_job_t *job);
+/* A job of a request that no reader has, or NULL. */
+read_job_t *jobs_asked (const reads_t *self);
 bool jobs_want_flush (const reads_t *self);
 
 #endif

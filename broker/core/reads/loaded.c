@@ -57,16 +57,27 @@ const lookup_t *loaded_row (const reads_t *self, row_kind_t kind, const void *ke
     return NULL;
 }
 
+static void free_keys (lookup_t *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        record_free (keys[i].record);
+        free (keys[i].attempt_row);
+        buf_drop (keys[i].owner_kept);
+        buf_drop (keys[i].row_key);
+        buf_drop (keys[i].row_body);
+    }
+    free (keys);
+}
+
+void loaded_free_keys (key_list_t *keys)
+{
+    free_keys (keys->keys, keys->count);
+    *keys = (key_list_t){0};
+}
+
 void loaded_clear (reads_t *self)
 {
-    for (size_t i = 0; i < self->loaded_count; i++) {
-        record_free (self->loaded[i].record);
-        free (self->loaded[i].attempt_row);
-        buf_drop (self->loaded[i].owner_kept);
-        buf_drop (self->loaded[i].row_key);
-        buf_drop (self->loaded[i].row_body);
-    }
-    free (self->loaded);
+    free_keys (self->loaded, self->loaded_count);
     self->loaded = NULL;
     self->loaded_count = 0;
     if (self->loaded_by_key.count > 0)

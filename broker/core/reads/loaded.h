@@ -11,6 +11,8 @@
 /* Takes the keys with their records; what was there before is forgotten. */
 void loaded_take (reads_t *self, lookup_t *keys, size_t count);
 void loaded_clear (reads_t *self);
+/* Frees keys that nobody has answered. */
+void loaded_free_keys (key_list_t *keys);
 /* The answer about an id or one of its attempts; the one with bodies if there are several. */
 const lookup_t *loaded_id (const reads_t *self, const space_t *space, const uint8_t *id,
                            lookup_kind_t kind, uint32_t attempt);

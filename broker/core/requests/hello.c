@@ -11,6 +11,7 @@
 #include "core/requests/deeds.h"
 #include "core/requests/parting.h"
 #include "core/requests/quota.h"
+#include "core/requests/unavailable.h"
 #include "core/tasks/space.h"
 
 /* What the access file says; nothing without one. The broker's own user is not listed. */
@@ -88,6 +89,10 @@ void on_hello (call_t *call)
         reply_code_at_once (call, TMQ_STOPPING, NULL, 0);
         return;
     }
+    if (self->base->shut) {
+        refuse_hello (call);
+        return;
+    }
     if (!call->link->established && self->peers->established >= self->base->config.links_max) {
         char text[LIMIT_TEXT_SIZE];
         limit_text (text, "links of the broker", self->base->config.links_max);
@@ -116,6 +121,7 @@ void on_hello (call_t *call)
     link_t *link = call->link;
     link->established = true;
     link->access = access;
+    link->knows_unavailable = (hello->features & TMQ_FEATURE_UNAVAILABLE) != 0;
     self->peers->established++;
     link->space = space_make (self->tasks, name);
     link->space->links++;

@@ -7,6 +7,7 @@
 
 #include "core/requests/answer.h"
 #include "core/requests/quota.h"
+#include "core/requests/unavailable.h"
 
 enum {
     READS_RETRY_MS = 100 /* a page takes a few ms */
@@ -16,6 +17,10 @@ enum {
 bool page_refused (call_t *call)
 {
     requests_t *self = call->requests;
+    if (self->base->away) {
+        reply_unavailable (call);
+        return true;
+    }
     if (jobs_have_room (self->reads, call->link))
         return quota_answered (call, quota_read (self, call->link));
     const engine_config_t *config = &self->base->config;

@@ -6,6 +6,7 @@
 #include "core/requests/room.h"
 
 #include "core/requests/quota.h"
+#include "core/requests/unavailable.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
@@ -59,6 +60,8 @@ bool room_refused_at_once (call_t *call)
     if (self->base->full) {
         self->base->counts.full++;
         reply_code_at_once (call, TMQ_STORE_FULL, NULL, FULL_RETRY_MS);
+    } else if (self->base->away) {
+        reply_unavailable (call);
     } else if (submits_are_refused (self) || quota_is_over_share (self, call->link)) {
         self->base->counts.overloads++;
         reply_code_at_once (call, TMQ_OVERLOADED, NULL, OVERLOAD_RETRY_MS);

@@ -460,7 +460,7 @@ static bool refuse_space (call_t *call)
  * must not be accepted. */
 bool submits_are_refused (const requests_t *self)
 {
-    if (self->base->full || journal_is_overloaded (self->tasks))
+    if (self->base->full || self->base->away || journal_is_overloaded (self->tasks))
         self->base->submits_refused = true;
     return self->base->submits_refused;
 }

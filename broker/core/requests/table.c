@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/reads/loaded.h"
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
 #include "core/requests/behalf.h"
@@ -15,6 +16,7 @@
 #include "core/requests/errands.h"
 #include "core/requests/items.h"
 #include "core/requests/turns.h"
+#include "core/requests/unavailable.h"
 #include "core/requests/values.h"
 #include "core/tasks/checkpoint.h"
 #include "core/tasks/lanes.h"
@@ -483,6 +485,19 @@ static void reply_denied (call_t *call, unsigned rights)
     reply_code_at_once (call, TMQ_DENIED, text, 0);
 }
 
+/* The store is out of reach, and memory alone cannot answer it. */
+static bool lacks_keys (const call_t *call, const request_row_t *row)
+{
+    const base_t *base = call->requests->base;
+    if ((!base->away && !base->unread) || base->config.planted_bug == ENGINE_BUG_UNREAD_TAKEN)
+        return false;
+    key_list_t keys = {0};
+    row->want (call->requests, call->link, call->request, call->items, &keys);
+    bool lacks = keys.count > 0;
+    loaded_free_keys (&keys);
+    return lacks;
+}
+
 static void handle (call_t *call)
 {
     const request_row_t *row = row_of (call->request);
@@ -493,6 +508,8 @@ static void handle (call_t *call)
         reply_denied (call, row->rights);
     else if ((kind->flags & REQUEST_CHANGES) != 0 && call->requests->base->stopping)
         reply_code_at_once (call, TMQ_STOPPING, NULL, 0);
+    else if (lacks_keys (call, row))
+        reply_unavailable (call);
     else
         row->handle (call);
 }
