@@ -256,9 +256,11 @@ static void deliver (link_t *self, tmq_completion_t *completion)
         place->waits = false; /* it is counted already */
         place->left = 1;      /* free_place ends it */
         free_place (self, place);
-        *call.ticket = 0;
+        if (call.ticket != NULL)
+            *call.ticket = 0;
     }
-    call.fn (call.context, completion);
+    if (call.fn != NULL)
+        call.fn (call.context, completion);
 }
 
 static void take_completions (void *context)
@@ -389,7 +391,8 @@ static int begin (link_t *self, started_t *out, link_call_t call, size_t complet
 static int end (link_t *self, started_t *started, link_call_t call, int code)
 {
     tmq_client_free (&started->behalf); /* what was started goes on */
-    *call.ticket = code == TMQ_OK ? started->ticket : 0;
+    if (call.ticket != NULL)
+        *call.ticket = code == TMQ_OK ? started->ticket : 0;
     if (code != TMQ_OK)
         free_place (self, find_place (self, started->ticket));
     return code;

@@ -160,27 +160,11 @@ void follow_answer (call_t *call, const json_t *answers, follow_fn *fn)
         began (call, code, &error);
 }
 
-/* Cancelling for nobody. */
-
-typedef struct errand {
-    uint64_t ticket;
-} errand_t;
-
-static void errand_done (void *context, tmq_completion_t *completion)
-{
-    (void) completion;
-    free (context);
-}
-
 void follow_cancel (call_t *call, const char *message)
 {
     tmq_error_t error;
-    errand_t *errand = calloc (1, sizeof *errand);
-    if (errand == NULL)
-        return;
-    const link_call_t to = {errand_done, errand, &errand->ticket, owner_of (call->exchange)};
-    if (link_cancel (call->exchange->link, to, &call->task, message, &error) != TMQ_OK)
-        free (errand);
+    const link_call_t to = {NULL, NULL, NULL, owner_of (call->exchange)};
+    link_cancel (call->exchange->link, to, &call->task, message, &error);
 }
 
 void follow_tell_progress (call_t *call, double done, double total, const char *message)

@@ -155,7 +155,6 @@ regex_t *regex_new (const char *expression, char error[REGEX_ERROR_SIZE])
         regex_free (self);
         return NULL;
     }
-    pcre2_set_match_limit (self->bounds, REGEX_MATCH_LIMIT);
     pcre2_set_depth_limit (self->bounds, REGEX_DEPTH_LIMIT);
     pcre2_set_heap_limit (self->bounds, REGEX_HEAP_LIMIT_KIB);
     return self;
@@ -171,10 +170,22 @@ void regex_free (regex_t *self)
     free (self);
 }
 
-regex_verdict_t regex_match (const regex_t *self, const char *text, size_t length)
+regex_verdict_t regex_match (const regex_t *self, const char *text, size_t length, size_t *effort)
 {
-    const int code =
-        pcre2_match (self->code, (PCRE2_SPTR) text, length, 0, 0, self->found, self->bounds);
+    const size_t limits[] = {REGEX_EASY_LIMIT + length, REGEX_HARD_LIMIT, REGEX_MATCH_LIMIT};
+    size_t before = 0;
+    int code = PCRE2_ERROR_MATCHLIMIT;
+    for (size_t i = 0; i < 3 && code == PCRE2_ERROR_MATCHLIMIT; i++) {
+        const size_t limit = limits[i] < REGEX_MATCH_LIMIT ? limits[i] : REGEX_MATCH_LIMIT;
+        if (limit <= before)
+            continue;
+        if (i > 0 && *effort < limit)
+            return REGEX_TOO_DEAR;
+        *effort -= i > 0 ? limit : 0;
+        before = limit;
+        pcre2_set_match_limit (self->bounds, (uint32_t) limit);
+        code = pcre2_match (self->code, (PCRE2_SPTR) text, length, 0, 0, self->found, self->bounds);
+    }
     if (code == PCRE2_ERROR_NOMATCH)
         return REGEX_NO;
     return code < 0 ? REGEX_TOO_DEAR : REGEX_YES;

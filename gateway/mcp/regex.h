@@ -12,6 +12,8 @@
 enum {
     REGEX_ERROR_SIZE = 200,
     REGEX_MATCH_LIMIT = 100000, /* times that PCRE2 goes on from a place, in one text */
+    REGEX_EASY_LIMIT = 256,     /* … that are not counted, and one more for each byte */
+    REGEX_HARD_LIMIT = 4096,    /* … that are tried next, before all of them */
     REGEX_DEPTH_LIMIT = 10000,  /* places it may go back to */
     REGEX_HEAP_LIMIT_KIB = 4096
 };
@@ -23,7 +25,9 @@ typedef enum regex_verdict { REGEX_NO, REGEX_YES, REGEX_TOO_DEAR } regex_verdict
 /* NULL: error says why. */
 regex_t *regex_new (const char *expression, char error[REGEX_ERROR_SIZE]);
 void regex_free (regex_t *self); /* accepts NULL */
-/* Does it match anywhere in the text, which is UTF-8? */
-regex_verdict_t regex_match (const regex_t *self, const char *text, size_t length);
+/* Does it match anywhere in the text, which is UTF-8? *effort is what is left for all texts
+ * together, in times as above; what is not easy takes of it. PCRE2 does not tell how often it went
+ * on, so it tries with few first. */
+regex_verdict_t regex_match (const regex_t *self, const char *text, size_t length, size_t *effort);
 
 #endif

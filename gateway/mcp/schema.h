@@ -21,11 +21,12 @@
 #include "bytes.h"
 
 enum {
-    SCHEMA_DEPTH_MAX = 64,     /* subschemas inside each other */
-    SCHEMA_NODES_MAX = 10000,  /* subschemas of a document */
-    SCHEMA_STEPS_MAX = 100000, /* of one judgement: keywords, members, items, comparisons */
-    SCHEMA_NESTING_MAX = 512,  /* of subschemas that are applied inside each other */
-    SCHEMA_FLAWS_MAX = 8,      /* that are told */
+    SCHEMA_DEPTH_MAX = 64,       /* subschemas inside each other */
+    SCHEMA_NODES_MAX = 10000,    /* subschemas of a document */
+    SCHEMA_STEPS_MAX = 100000,   /* of one judgement: keywords, members, items, comparisons */
+    SCHEMA_EFFORT_MAX = 2000000, /* … of its patterns together, as regex.h counts it */
+    SCHEMA_NESTING_MAX = 512,    /* of subschemas that are applied inside each other */
+    SCHEMA_FLAWS_MAX = 8,        /* that are told */
     SCHEMA_PATTERN_BYTES_MAX = 1024,
     SCHEMA_ERROR_SIZE = 400
 };

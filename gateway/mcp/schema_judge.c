@@ -29,6 +29,7 @@ struct place {
 struct judge {
     const schema_t *schema;
     size_t steps;
+    size_t effort; /* that patterns may take still */
     size_t nesting;
     size_t trials;       /* inside of what may fail: flaws are not told */
     const char *stopped; /* by which bound; NULL: it goes on */
@@ -296,9 +297,9 @@ static bool matches (judge_t *self, const regex_t *regex, const char *text, size
 {
     if (!step (self, 16 + length / 16))
         return false;
-    const regex_verdict_t verdict = regex_match (regex, text, length);
+    const regex_verdict_t verdict = regex_match (regex, text, length, &self->effort);
     if (verdict == REGEX_TOO_DEAR && self->stopped == NULL)
-        self->stopped = "a pattern costs more on it than is allowed";
+        self->stopped = "its patterns cost more on it than is allowed";
     return verdict == REGEX_YES;
 }
 
@@ -798,7 +799,7 @@ static bool takes (judge_t *self, const node_t *node, place_t *at)
 
 bool schema_takes (schema_t *self, const json_t *value, bytes_t *flaws)
 {
-    judge_t judge = {.schema = self, .out = flaws};
+    judge_t judge = {.schema = self, .effort = SCHEMA_EFFORT_MAX, .out = flaws};
     place_t at = {value, NULL, NULL};
     const bool good = takes (&judge, self->root, &at);
     if (judge.stopped == NULL)

@@ -49,7 +49,10 @@ static bool read_message (call_t *call)
         call_busy (call);
         return false;
     }
-    call->method = json_string_value (json_object_get (call->message, "method"));
+    const json_t *method = json_object_get (call->message, "method");
+    call->method = json_string_value (method);
+    if (call->method != NULL && strlen (call->method) != json_string_length (method))
+        return refuse (call, RPC_REQUEST, "Invalid request: its method has a NUL");
     call->params = json_is_object (params) ? params : NULL;
     if (version == NULL || strcmp (version, "2.0") != 0)
         return refuse (call, RPC_REQUEST, "Invalid request: jsonrpc is \"2.0\"");

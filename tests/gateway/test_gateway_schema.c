@@ -211,9 +211,20 @@ static void test_bounds_of_judgements (void **state)
                     "\"b\":{\"allOf\":[{\"$ref\":\"#/$defs/a\"},{\"$ref\":\"#/$defs/a\"}]}}}",
                     "1", "");
     assert_stopped ("{\"pattern\":\"^(a+)+$\"}", "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"",
-                    "a pattern costs more");
+                    "patterns cost more");
     assert_stopped ("{\"not\":{\"pattern\":\"^(a+)+$\"}}",
-                    "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"", "a pattern costs more");
+                    "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"", "patterns cost more");
+    /* Each one is judged in time, but not all of them. */
+    bytes_t hard = BYTES_INIT;
+    bytes_append_text (&hard, "[\"easy\"");
+    for (size_t i = 0; i < 1000; i++)
+        bytes_append_text (&hard, ",\"aaaaaaaaaaaa!\"");
+    bytes_append_text (&hard, "]");
+    assert_stopped ("{\"items\":{\"not\":{\"pattern\":\"^(\\\\w+\\\\s?)*$\"}}}", bytes_text (&hard),
+                    "patterns cost more");
+    assert_stopped ("{\"items\":{\"pattern\":\"^(\\\\w+\\\\s?)*$\"}}",
+                    "[\"easy\",\"aaaaaaaaaaaa!\"]", "/1: does not match");
+    bytes_free (&hard);
     char *many = nested ("[", "1", "]", 60);
     assert_stopped ("{\"items\":{\"$ref\":\"#\"},\"maximum\":0}", many, "is above 0");
     free (many);

@@ -198,6 +198,7 @@ def test_envelopes(gateway):
     check("null id", raw('{"jsonrpc":"2.0","id":null,"method":"ping"}'), (400, -32600))
     check("params", raw('{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}'), (400, -32602))
     check("no method", raw('{"jsonrpc":"2.0","id":1}'), (400, -32600))
+    check("half a method", raw('{"jsonrpc":"2.0","id":1,"method":"ping\\u0000x"}'), (400, -32600))
     check("twice", raw('{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'), (400, -32600))
     check("Accept", raw('{"jsonrpc":"2.0","id":1,"method":"ping"}', Accept="text/html"),
           (406, -32600))

@@ -127,6 +127,24 @@ def is_cancelled(gateway, queue, why):
     return items and (items[0]["status"], items[0]["cancel_message"]) == ("cancelled", why)
 
 
+def leave(gateway, client, name):
+    """Calls a tool and goes, before the broker hears of it."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+               "params": {"name": name, "arguments": {}, "_meta": {
+                   META + "protocolVersion": MODERN, META + "clientCapabilities": {}}}}
+    body = json.dumps(message)
+    fields = {**client.fields("tools/call", message["params"]), "Host": "localhost",
+              "Content-Type": "application/json", "Content-Length": len(body),
+              "Authorization": "Bearer " + gateway.first_token}
+    before = gateway.read_log().count("route=/mcp status=0")
+    with socket.create_connection(("127.0.0.1", gateway.port)) as link:
+        link.sendall(("POST /mcp HTTP/1.1\r\n" + "".join(
+            f"{field.replace('_', '-')}: {value}\r\n" for field, value in fields.items()) +
+            "\r\n" + body).encode())
+    eventually("the gateway has seen it",
+               lambda: gateway.read_log().count("route=/mcp status=0") > before)
+
+
 def try_calls(broker):
     """A call of a tool that ends without an answer of its task leaves no task behind."""
     with open(os.path.join(broker.data, "tools.json"), "w", encoding="utf-8") as file:
@@ -153,21 +171,15 @@ def try_calls(broker):
         check("the end", poll.get().json["status"], "cancelled")
         # A client that leaves while its call is on the way to the broker.
         broker.process.send_signal(signal.SIGSTOP)
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                   "params": {"name": "leaves", "arguments": {}, "_meta": {
-                       META + "protocolVersion": MODERN, META + "clientCapabilities": {}}}}
-        body = json.dumps(message)
-        fields = {**client.fields("tools/call", message["params"]), "Host": "localhost",
-                  "Content-Type": "application/json", "Content-Length": len(body),
-                  "Authorization": "Bearer " + gateway.first_token}
-        with socket.create_connection(("127.0.0.1", gateway.port)) as link:
-            link.sendall(("POST /mcp HTTP/1.1\r\n" + "".join(
-                f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items()) +
-                "\r\n" + body).encode())
-        eventually("the gateway has seen it", lambda: "route=/mcp status=0" in gateway.read_log())
+        leave(gateway, client, "leaves")
         broker.process.send_signal(signal.SIGCONT)
         eventually("it is cancelled", lambda: is_cancelled(gateway, "tool.leaves",
                                                            "its caller has left"))
+        # … and a gateway that stops before the broker has heard of that.
+        broker.process.send_signal(signal.SIGSTOP)
+        leave(gateway, client, "leaves")
+        gateway.stop()
+        broker.process.send_signal(signal.SIGCONT)
 
 
 def try_tokens(broker):
