@@ -39,8 +39,8 @@ void link_broker (const link_t *self, char out[65]);
 /* Of the event history: the first half of an entity tag. */
 uint64_t link_generation (const link_t *self);
 
-/* Who is told. *ticket is set when the call returns 0, to 0 when the completion has come. Without fn
- * and ticket (NULL) it concerns nobody what comes of it. */
+/* Who is told. *ticket is set when the call returns 0, to 0 when the completion has come. Without
+ * fn and ticket (NULL) it concerns nobody what comes of it. */
 typedef struct link_call {
     link_fn *fn;
     void *context;
