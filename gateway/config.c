@@ -75,7 +75,9 @@ bool config_init (config_t *out, const char *data, char error[CONFIG_ERROR_SIZE]
     if (data == NULL)
         data = found;
     if (data == NULL)
-        return refuse (error, "there is no .taskmq directory here or above%s%s: say --data DIR",
+        return refuse (error,
+                       "there is no .taskmq directory here or above%s%s: start taskmqd here, "
+                       "or say --data DIR",
                        ignored[0] != '\0' ? "; " : "", ignored);
     const bool fits =
         snprintf (out->data, sizeof out->data, "%s", data) < PATH_MAX &&
@@ -207,6 +209,46 @@ bool config_read (config_t *self, bool must, char error[CONFIG_ERROR_SIZE])
     return true;
 }
 
+/* What Host says without its port. Another form would match no request. */
+static bool is_host (const char *text)
+{
+    if (*text == '[')
+        return strspn (text + 1, "0123456789abcdefABCDEF:.") == strlen (text) - 2 &&
+               text[strlen (text) - 1] == ']';
+    return strpbrk (text, "/: \t*?#@") == NULL;
+}
+
+/* As a browser writes it: a scheme, and no path. */
+static bool is_origin (const char *text)
+{
+    const char *rest = strstr (text, "://");
+    return rest != NULL && rest != text && rest[3] != '\0' &&
+           strpbrk (rest + 3, "/ \t*?#@") == NULL;
+}
+
+static bool judge_names (const config_t *self, char error[CONFIG_ERROR_SIZE])
+{
+    for (size_t i = 0; i < self->hosts.count; i++)
+        if (!is_host (self->hosts.list[i]))
+            return refuse (error,
+                           "host: '%.100s' is no name: it stands without https://, port and "
+                           "path, as tasks.example",
+                           self->hosts.list[i]);
+    for (size_t i = 0; i < self->origins.count; i++)
+        if (!is_origin (self->origins.list[i]))
+            return refuse (error,
+                           "origin: '%.100s' is none: it is as https://page.example, without "
+                           "a / at its end",
+                           self->origins.list[i]);
+    for (size_t i = 0; i < self->listen.count; i++)
+        if (!server_is_address (self->listen.list[i]))
+            return refuse (error,
+                           "listen: '%.100s' is no address: 127.0.0.1:7433, [::1]:7433 and "
+                           "unix:PATH are some",
+                           self->listen.list[i]);
+    return true;
+}
+
 bool config_judge (config_t *self, char error[CONFIG_ERROR_SIZE])
 {
     if (self->listen.count == 0)
@@ -216,6 +258,8 @@ bool config_judge (config_t *self, char error[CONFIG_ERROR_SIZE])
         if (strncmp (server, "https://", 8) != 0 && strncmp (server, "http://", 7) != 0)
             return refuse (error, "authorization_server: '%.100s' is no https:// address", server);
     }
+    if (!judge_names (self, error))
+        return false;
     for (size_t i = 0; i < self->listen.count; i++) {
         const bool local = server_is_local (self->listen.list[i]);
         if (!local && self->no_auth)

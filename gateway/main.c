@@ -182,10 +182,12 @@ static int token_list (const tokens_t *tokens)
         roles_format (roles, sizeof roles, principal->roles);
         if (principal->expires_ms != 0)
             time_format (end, principal->expires_ms);
+        const bool is_over =
+            principal->expires_ms != 0 && principal->expires_ms <= clock_ms (CLOCK_REALTIME);
         printf ("%s  %s  ", principal->name, roles);
         for (size_t j = 0; j < principal->namespaces_count; j++)
             printf ("%s%s", j > 0 ? "," : "", principal->namespaces[j]);
-        printf ("  %s\n", end);
+        printf ("  %s%s\n", end, is_over ? "  over" : "");
     }
     return EXIT_SUCCESS;
 }

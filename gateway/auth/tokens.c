@@ -114,7 +114,7 @@ const principal_t *tokens_name (const tokens_t *self, const char *name)
 static const char *add (tokens_t *self, const principal_t *principal)
 {
     if (tokens_name (self, principal->name) != NULL)
-        return "there is a token of that name";
+        return "there is a token of that name; 'token remove' ends it";
     if (self->count == TOKENS_MAX)
         return "there are as many tokens as may be (1000)";
     principal_t *copy = malloc (sizeof *copy);

@@ -300,8 +300,15 @@ static bool read_support (const reader_t *reader, tool_t *tool)
     const json_t *execution = json_object_get (tool->json, "execution");
     const json_t *support = json_object_get (execution, "taskSupport");
     const char *word = json_string_value (support);
+    const char *key;
+    json_t *value;
     if (execution != NULL && !json_is_object (execution))
         return refuse (reader, "execution is an object");
+    json_object_foreach ((json_t *) execution, key, value)
+    {
+        if (value != support)
+            return refuse (reader, "there is no member execution.%.64s", key);
+    }
     if (support == NULL)
         return true;
     for (size_t i = 0; word != NULL && i < 3; i++) {

@@ -203,6 +203,13 @@ static bool parse_address (address_t *out, int *length, const char *text)
                                                path) < sizeof out->un.sun_path;
 }
 
+bool server_is_address (const char *text)
+{
+    address_t address;
+    int length;
+    return parse_address (&address, &length, text);
+}
+
 bool server_is_local (const char *text)
 {
     address_t address;

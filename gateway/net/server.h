@@ -26,6 +26,8 @@ void server_free (server_t **self);
  * then: "http://127.0.0.1:7433" with the real port, or "unix:PATH". */
 bool server_listen (server_t *self, const char *text, char out[ADDRESS_SIZE],
                     char error[SERVER_ERROR_SIZE]);
+/* True if it can be read. */
+bool server_is_address (const char *text);
 /* True if only this machine can reach it; false also for what cannot be read. */
 bool server_is_local (const char *text);
 /* Each exchange that is under way. The function may end it, and no other. */

@@ -20,6 +20,8 @@
 
 enum { WARNING_MS = 1000 };
 
+static const char WANTS_TOKEN[] = "say 'Authorization: Bearer TOKEN'";
+
 /* A step of the way in; false: it has been answered. */
 typedef bool gate_fn (service_t *self, exchange_t *exchange);
 
@@ -94,6 +96,7 @@ static bool gate_route (service_t *self, exchange_t *exchange)
 {
     unsigned allowed = 0;
     char methods[64] = "";
+    char detail[sizeof methods + sizeof "this path takes "];
     response_t response;
     exchange->route = routes_find (exchange, &allowed);
     if (exchange->route != NULL)
@@ -106,9 +109,10 @@ static bool gate_route (service_t *self, exchange_t *exchange)
                       methods[0] != '\0' ? ", " : "", http_method_text ((http_method_t) i));
     if (allowed != 0)
         response_field (&response, "Allow", methods);
+    snprintf (detail, sizeof detail, "this path takes %s", methods);
     problem_write (&response,
                    &(problem_t){.kind = allowed != 0 ? PROBLEM_METHOD : PROBLEM_NOT_FOUND,
-                                .detail = allowed != 0 ? NULL : "there is no such path"},
+                                .detail = allowed != 0 ? detail : "there is no such path"},
                    exchange->id);
     answer (exchange, &response);
     return false;
@@ -147,8 +151,10 @@ static principal_t *identify (service_t *self, exchange_t *exchange, const char 
         return NULL;
     if (given == NULL)
         return self->anybody != NULL ? self->anybody : session_identify (exchange);
-    if (strncasecmp (given, bearer, sizeof bearer - 1) != 0)
+    if (strncasecmp (given, bearer, sizeof bearer - 1) != 0) {
+        *flaw = WANTS_TOKEN;
         return NULL;
+    }
     if (exchange->route->run == session_begin && session_ticket (exchange) != NULL)
         return session_find (&self->sessions, &self->tokens, SEAL_TICKET, session_ticket (exchange),
                              clock_ms (CLOCK_REALTIME));
@@ -190,7 +196,7 @@ static bool gate_token (service_t *self, exchange_t *exchange)
                              .detail = tries ? flaw
                                        : http_request_count (exchange->request, "cookie") > 0
                                            ? session_flaw (exchange)
-                                           : "say 'Authorization: Bearer TOKEN'"});
+                                           : WANTS_TOKEN});
         return false;
     }
     if (tries)
@@ -277,7 +283,8 @@ static bool gate_body (service_t *self, exchange_t *exchange)
     const char *type = http_request_field (request, "content-type");
     if (kind == BODY_JSON && has_body && !is_type (type, "application/json")) {
         refuse (self, exchange,
-                &(problem_t){.kind = PROBLEM_MEDIA_TYPE, .detail = "the body is application/json"});
+                &(problem_t){.kind = PROBLEM_MEDIA_TYPE,
+                             .detail = "the body is JSON: say 'Content-Type: application/json'"});
         return false;
     }
     if (kind == BODY_NONE && has_body) {

@@ -44,7 +44,8 @@ principal_t *session_identify (exchange_t *exchange)
 const char *session_flaw (const exchange_t *exchange)
 {
     if (!is_from_our_page (exchange))
-        return "a cookie is taken from our own page alone, which says 'X-Taskmq-Request: 1'";
+        return "a cookie is taken from our own page alone, which says 'X-Taskmq-Request: 1' and "
+               "'Sec-Fetch-Site: same-origin'; programs use a token";
     return exchange->by_cookie ? "the session is over: log in again"
                                : "say 'Authorization: Bearer TOKEN'";
 }

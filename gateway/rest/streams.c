@@ -36,7 +36,9 @@ static bool read_cursor (exchange_t *exchange, stream_options_t *options)
     options->snapshot = false;
     if (cursor_read (cursor, &generation, &seq))
         return true;
-    const tmq_error_t error = {.code = TMQ_BAD_CURSOR, .text = "a cursor is GENERATION-SEQUENCE"};
+    const tmq_error_t error = {.code = TMQ_BAD_CURSOR,
+                               .text = "a cursor is GENERATION-SEQUENCE, the id of an event; 0-0 "
+                                       "is before the first one"};
     answer_code (exchange, TMQ_BAD_CURSOR, &error, NULL);
     return false;
 }

@@ -139,7 +139,7 @@ static void wait_for_change (exchange_t *exchange)
 void task_show (exchange_t *exchange)
 {
     subject_t *subject = subject_begin (exchange);
-    if (subject == NULL)
+    if (subject == NULL || !known_parameters (exchange, NULL, 0))
         return;
     subject->start = get_task;
     subject_act (exchange);
@@ -263,7 +263,7 @@ static int wait_for_end (exchange_t *exchange, tmq_error_t *error)
 void task_result (exchange_t *exchange)
 {
     subject_t *subject = may_be_read (exchange) ? subject_begin (exchange) : NULL;
-    if (subject == NULL)
+    if (subject == NULL || !known_parameters (exchange, NULL, 0))
         return;
     /* A result that is not there yet must not tell that a foreign task is. */
     subject->start = wait_wanted_ms (exchange) > 0 ? wait_for_end : get_result;
@@ -289,7 +289,7 @@ static int get_payload (exchange_t *exchange, tmq_error_t *error)
 void task_payload (exchange_t *exchange)
 {
     subject_t *subject = may_be_read (exchange) ? subject_begin (exchange) : NULL;
-    if (subject == NULL)
+    if (subject == NULL || !known_parameters (exchange, NULL, 0))
         return;
     subject->start = get_payload;
     subject_act (exchange);

@@ -263,8 +263,9 @@ def try_refusals(gateway):
                  '{"queue":"q","dat\\u0061":1}', f'{{"queue":"q","data":{deep}}}'):
         check_problem(gateway.post("/v1/tasks", text.encode(), Content_Type="application/json"), 400,
                       "invalid")
-    check_problem(gateway.post("/v1/tasks", b"{}", Content_Type="text/plain"), 415,
-                  "unsupported-media-type")
+    told = check_problem(gateway.post("/v1/tasks", b"{}", Content_Type="text/plain"), 415,
+                         "unsupported-media-type")
+    check("how to say it", told["detail"], "the body is JSON: say 'Content-Type: application/json'")
     check_problem(gateway.post("/v1/queues/q/tasks?what=1", b"x"), 400, "invalid")
     check_problem(gateway.post("/v1/queues/a%20b/tasks", b"x"), 400, "invalid")
     check_problem(gateway.get("/v1/tasks/x"), 400, "invalid")
@@ -273,6 +274,12 @@ def try_refusals(gateway):
     answer = gateway.ask("DELETE", "/v1/tasks")
     check_problem(answer, 405, "method-not-allowed")
     check("allow", answer.fields["allow"], "GET, HEAD, POST")
+    check("in words", answer.json["detail"], "this path takes GET, HEAD, POST")
+    there = "/v1/tasks/" + gateway.post("/v1/tasks", {"queue": "unread"}).json["task_id"]
+    for path in ("", "/result", "/payload", "/why"):
+        told = check_problem(gateway.get(f"{there}{path}?wait=2"), 400, "invalid")
+        check("a parameter that nobody reads", told["detail"], "there is no parameter 'wait'")
+        assert gateway.get(f"{there}{path}?namespace=default").status in (200, 409), path
     check("page", gateway.get("/problems/not-found", token=None).status, 200)
     check_problem(gateway.get("/problems/none", token=None), 404, "not-found")
 
@@ -604,12 +611,20 @@ def try_tokens(gateway):
     check_problem(gateway.get("/v1/tasks", token=None), 401, "not-authenticated")
     for text in ("tmq_x", "x", "", "tmq_" + "A" * 43):
         check_problem(gateway.get("/v1/tasks", token=text), 401, "not-authenticated")
+    basic = gateway.get("/v1/tasks", token=None, Authorization="Basic YTpi")
+    told = check_problem(basic, 401, "not-authenticated")
+    check("another scheme", told["detail"], "say 'Authorization: Bearer TOKEN'")
     listed = gateway.run("token", "list").stdout
     assert "local  operator  default  never" in listed and "tmq_" not in listed, listed
     with open(gateway.path("gateway.tokens"), encoding="utf-8") as file:
         assert gateway.first_token not in file.read()
     check("mode", os.stat(gateway.path("gateway.tokens")).st_mode & 0o777, 0o600)
-    check("twice", gateway.run("token", "add", "local").returncode, 2)
+    twice = gateway.run("token", "add", "local")
+    check("twice", (twice.returncode, "'token remove' ends it" in twice.stderr), (2, True))
+    gateway.run("token", "add", "gone", "--expires", "1ms")
+    ends = [line for line in gateway.run("token", "list").stdout.splitlines() if "gone" in line]
+    check("its time is over", [line.endswith("Z  over") for line in ends], [True])
+    check("removed", gateway.run("token", "remove", "gone").returncode, 0)
     check("role", gateway.run("token", "add", "x", "--roles", "king").returncode, 2)
 
 
@@ -702,8 +717,21 @@ def part_access():
         refused = gateway.run("--check")
         check("unknown key", refused.returncode, 2)
         assert "gateway.conf:2: there is no key 'rat'; is 'rate' meant?" in refused.stderr, refused
-        for option in ("--listen=0.0.0.0:1", "--listen=x", "--what"):
+        for option in ("--listen=0.0.0.0:1", "--what"):
             check(option, gateway.run(option, "--check").returncode, 2)
+        for option in ("--listen=x", "--listen=localhost:1", "--listen=7433"):
+            refused = Gateway(broker).run(option, "--check")
+            check(option, refused.returncode, 2)
+            assert "is no address" in refused.stderr, refused
+        for line in ("host = https://tasks.example", "host = tasks.example:443", "host = a/b",
+                     "host = [::1", "origin = tasks.example", "origin = https://tasks.example/",
+                     "origin = https://"):
+            refused = Gateway(broker, configuration=[line]).run("--check")
+            check(line, refused.returncode, 2)
+            assert f"{line.split()[0]}: '{line.split()[2]}' is no" in refused.stderr, refused
+        for line in ("host = tasks.example", "host = [fe80::1]", "origin = https://a.example:8443",
+                     "origin = vscode-webview://x"):
+            check(line, Gateway(broker, configuration=[line]).run("--check").returncode, 0)
 
 
 def part_joined():

@@ -83,6 +83,8 @@ static void test_each_mistake_is_told (void **state)
         {TOOL (",\"title\":1", ""), "title is a text"},
         {TOOL (",\"outputSchema\":{\"type\":1}", ""), "outputSchema #: type is"},
         {TOOL (",\"execution\":{\"taskSupport\":\"maybe\"}", ""), "execution.taskSupport is"},
+        {TOOL (",\"execution\":{\"tasks\":\"optional\"}", ""),
+         "there is no member execution.tasks"},
         {TOOL ("", ",\"ttl\":5"), "taskmq.ttl: it is no text"},
         {TOOL ("", ",\"ttl\":\"5 sec\""), "taskmq.ttl: "},
         {TOOL ("", ",\"ttl\":\"1s\""), "taskmq.ttl is between 60000"},

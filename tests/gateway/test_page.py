@@ -98,8 +98,9 @@ def try_forgery(gateway, cookie):
               {"X_Taskmq_Request": "1", "Sec_Fetch_Site": "none"},
               {"X_Taskmq_Request": "2", "Sec_Fetch_Site": "same-origin"})
     for more in forged:
-        check_problem(gateway.post("/v1/tasks", body, token=None, **mine, **more), 401,
-                      "not-authenticated")
+        told = check_problem(gateway.post("/v1/tasks", body, token=None, **mine, **more), 401,
+                             "not-authenticated")
+        assert "'Sec-Fetch-Site: same-origin'; programs use a token" in told["detail"], told
         check_problem(gateway.ask("DELETE", "/v1/session", token=None, **mine, **more), 401,
                       "not-authenticated")
     for site in ("same-site", "cross-site"):

@@ -121,7 +121,8 @@ def try_one_task(gateway, broker):
 
 
 def try_targets(gateway):
-    check_problem(gateway.get("/v1/events?cursor=x"), 400, "bad-cursor")
+    told = check_problem(gateway.get("/v1/events?cursor=0"), 400, "bad-cursor")
+    assert "0-0 is before the first one" in told["detail"], told
     check_problem(gateway.get("/v1/events", Last_Event_ID="1-2-3"), 400, "bad-cursor")
     check_problem(gateway.get("/v1/events?what=1"), 400, "invalid")
     check_problem(gateway.get("/v1/events?snapshot=maybe"), 400, "invalid")
