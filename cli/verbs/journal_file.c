@@ -105,7 +105,7 @@ static const char *read_headers (journal_file_t *self, bool *is_damaged)
     uint8_t blocks[2][HEADER_BYTES] = {{0}};
     const char *wrong[2];
     for (size_t i = 0; i < 2; i++) {
-        if (self->bytes >= (i + 1) * BLOCK &&
+        if (self->bytes >= i * BLOCK + HEADER_BYTES &&
             !read_at (self->fd, blocks[i], HEADER_BYTES, i * BLOCK))
             return "cannot be read";
         wrong[i] = take_header (&self->headers[i], blocks[i]);
@@ -202,6 +202,8 @@ static int compare (const void *a, const void *b)
 
 static const char *read_segments (journal_file_t *self)
 {
+    if (self->run.segments > JOURNAL_SEGMENTS_MAX)
+        return "has more segments than 65,536";
     const uint64_t size = self->run.segment_bytes;
     uint8_t *bytes = must_alloc (size);
     const char *wrong = NULL;

@@ -4,7 +4,7 @@
 
 /* A reader of the broker's journal.log, made from docs/JOURNAL.md alone: it shares nothing with the
  * broker, so it also shows that the document says enough. It changes nothing, trusts no byte, and
- * needs memory for one segment and for a short note of each part. */
+ * needs memory for one segment and for a short note of each segment and part. */
 #ifndef TASKCTL_JOURNAL_FILE_H
 #define TASKCTL_JOURNAL_FILE_H
 
@@ -12,7 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JOURNAL_WHY_SIZE = 160, JOURNAL_PARTS_MAX = 1000000, JOURNAL_KINDS = 5 };
+enum {
+    JOURNAL_WHY_SIZE = 160,
+    JOURNAL_SEGMENTS_MAX = 65536, /* twice what the largest journal of a broker grows to */
+    JOURNAL_PARTS_MAX = 1000000,
+    JOURNAL_KINDS = 5
+};
 
 typedef struct journal_header {
     bool whole;

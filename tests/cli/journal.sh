@@ -65,6 +65,20 @@ head -c 40000 "$known" >short
 run 1 taskctl journal show short
 err_has 'is shorter than it was made'
 
+head -c 72 "$known" >stub
+run 1 taskctl journal show stub
+err_has 'is shorter than it was made'
+
+# A whole header that asks for 65,537 segments of 16 KiB, which take no room on the disk: memory
+# for them has a bound.
+{
+    printf 'tmqlog\015\012\001\000\000\000\000\020\000\000\000\100\000\000\000\000\000\000\000\000\000\000\000\000\000\000\001\000\001\000\000\000\000\000'
+    printf '\001\000\000\000\000\000\000\000\001\000\000\000\000\000\000\000\007\000\000\000\000\000\000\000\352\212\362\307\056\026\316\275'
+} >hollow
+truncate -s $((65537 * 16384)) hollow
+run 2 taskctl journal show hollow
+err_has 'has more segments than 65,536'
+
 # What is no journal.
 run 2 taskctl journal show /dev/null
 err_has 'is no file'

@@ -42,7 +42,7 @@ static store_code_t read_headers (form_header_t *out, const scan_source_t *sourc
     form_header_t headers[2] = {{0}};
     form_found_t found[2];
     for (size_t i = 0; i < 2; i++) {
-        if (source->bytes >= (i + 1) * FORM_BLOCK_BYTES) {
+        if (source->bytes >= i * FORM_BLOCK_BYTES + FORM_HEADER_BYTES) {
             store_code_t code =
                 read_at (source, bytes[i], FORM_HEADER_BYTES, i * FORM_BLOCK_BYTES, error);
             if (code != STORE_OK)
