@@ -18,6 +18,7 @@ typedef struct parser {
     size_t positive;
     bool negated; /* NOT was said */
     bool or_said;
+    bool and_said;
     char *error;
 } parser_t;
 
@@ -83,7 +84,7 @@ static tmq_code_t add (parser_t *self, const char *text, size_t length, bool pre
         query->terms[query->count - 1].or_next = true;
     query->terms[query->count++] = (search_term_t){text, length, prefix, self->negated, false};
     self->positive += !self->negated;
-    self->negated = self->or_said = false;
+    self->negated = self->or_said = self->and_said = false;
     return TMQ_OK;
 }
 
@@ -109,12 +110,14 @@ static tmq_code_t take_operator (parser_t *self, const char *word, size_t length
     *taken = is_not || is_or || is_and;
     if (!*taken)
         return TMQ_OK;
-    if ((is_or || is_and) && (self->query->count == 0 || self->negated || self->or_said))
+    if ((is_or || is_and) &&
+        (self->query->count == 0 || self->negated || self->or_said || self->and_said))
         return invalid (self, "AND and OR stand between two words");
     if (is_not && self->negated)
         return invalid (self, "NOT stands before a word");
     self->negated = self->negated || is_not;
     self->or_said = self->or_said || is_or;
+    self->and_said = self->and_said || is_and;
     return TMQ_OK;
 }
 
@@ -165,7 +168,7 @@ tmq_code_t search_query_parse (search_query_t *out, const char *text, char error
             break;
         code = take (&parser);
     }
-    if (code == TMQ_OK && (parser.negated || parser.or_said))
+    if (code == TMQ_OK && (parser.negated || parser.or_said || parser.and_said))
         code = invalid (&parser, "a word is missing at the end");
     if (code == TMQ_OK && parser.positive == 0)
         code = invalid (&parser, "at least one word must be looked for");
