@@ -158,7 +158,7 @@ int fetched_save (const fetched_t *self, const app_t *app)
     tmq_error_t error = {0};
     int fd;
     struct stat there;
-    if (outfile_open_place (self->path, &fd))
+    if (!self->as_file && outfile_open_place (self->path, &fd))
         return save_place (self, app, fd);
     if (stat (self->path, &there) == 0 && S_ISDIR (there.st_mode))
         return outfile_error (app, self->path, EISDIR);

@@ -22,10 +22,11 @@ typedef struct fetched {
     uint64_t bytes;
     fetch_t *fetch;
     void *context;
+    bool as_file; /* a device or a pipe of its name is replaced, too */
 } fetched_t;
 
-/* 0 or an exit code. A device or a pipe is written as it is. The file gets mode 0600, and replaces
- * what had its name. */
+/* 0 or an exit code. A device or a pipe is written as it is, unless as_file is set. The file gets
+ * mode 0600, and replaces what had its name. */
 int fetched_save (const fetched_t *self, const app_t *app);
 
 #endif

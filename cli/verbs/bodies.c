@@ -112,6 +112,7 @@ int body_fetch (const app_t *app, const char *directory, const fetched_t *body)
     }
     char *path = path_of (directory, body->hash);
     file.path = path;
+    file.as_file = true; /* a pipe that nobody reads would be waited for */
     const int code = fetched_save (&file, app);
     free (path);
     return code;

@@ -48,6 +48,14 @@ printf x >>"bodies/$other_hash"
 run 0 taskctl export --bodies bodies --file all.jsonl
 [ "$(stat -c %Y "bodies/$large_hash")" -lt 1600000000 ] || fail 'a whole body was fetched again'
 cmp -s "bodies/$other_hash" other || fail 'a body with other bytes stays'
+# A pipe would be waited for, and what a link points to is not ours: both make way.
+rm "bodies/$large_hash" "bodies/$other_hash"
+mkfifo "bodies/$large_hash"
+ln -s /dev/null "bodies/$other_hash"
+run 0 timeout 60 taskctl export --bodies bodies --file all.jsonl
+cmp -s "bodies/$large_hash" large || fail 'a body went into a pipe'
+[ ! -L "bodies/$other_hash" ] || fail 'a link stays in place of a body'
+cmp -s "bodies/$other_hash" other || fail 'a body went into a device'
 run 2 taskctl export --bodies bodies --format csv
 run 2 taskctl export --bodies bodies --redact common
 err_has '^taskctl: --bodies writes bodies as they are'
