@@ -443,6 +443,11 @@ void check_read (world_t *world, known_t *task, const Taskmq__Reply *reply, cons
         }
         break;
     case TMQ_WRONG_STATUS: break;
+    case TMQ_UNAVAILABLE: /* nothing was read: the store was out of reach */
+        if (world->options.away == 0) {
+            sim_fail (world, "task %u is out of reach, and the store is not", index_of (task));
+        }
+        break;
     default:
         sim_fail (world, "a read of task %u is answered %u %s", index_of (task), reply->code,
                   reply->text);
@@ -674,7 +679,7 @@ static void check_runtime (world_t *world, const known_t *task, const walk_t *wa
 {
     const sim_options_t *options = &world->options;
     bool steady = options->broker_crash == 0 && options->broker_freeze == 0 &&
-                  options->commit_full == 0 && options->clock_leap == 0;
+                  options->commit_full == 0 && options->clock_leap == 0 && options->away == 0;
     if (!steady || task->max_runtime_ms == 0 || walk->adopted || walk->asked == record->attempt ||
         record->status != TMQ_STATUS_COMPLETED) {
         return;
