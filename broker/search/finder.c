@@ -350,7 +350,7 @@ static store_code_t run (finder_t *self, read_t *read, store_error_t *error)
     return code;
 }
 
-static void answer (finder_t *self, read_t *read)
+void finder_answer (finder_t *self, read_t *read)
 {
     store_error_t error = {STORE_OK, ""};
     bool was_behind = read->search->behind; /* in an earlier piece of a count */
@@ -372,7 +372,7 @@ static void *finder_run (void *context)
     read_t *read;
     pthread_setname_np (pthread_self (), "finder");
     while ((read = handover_next (self->handover)) != NULL) {
-        answer (self, read);
+        finder_answer (self, read);
         handover_finish (self->handover, read);
     }
     return NULL;
@@ -405,10 +405,12 @@ finder_t *finder_new (store_t *store, indexer_t *indexer, const char *directory)
     self->indexer = indexer;
     self->directory = directory;
     self->handover = handover_new ();
-    self->running = self->handover != NULL &&
-                    store_reader_open (&self->reader, store, &error) == STORE_OK &&
-                    pthread_create (&self->thread, NULL, finder_run, self) == 0;
-    if (!self->running)
+    bool driven = indexer_is_driven (indexer);
+    bool opened =
+        self->handover != NULL && store_reader_open (&self->reader, store, &error) == STORE_OK;
+    self->running =
+        opened && !driven && pthread_create (&self->thread, NULL, finder_run, self) == 0;
+    if (!opened || (!self->running && !driven))
         finder_free (&self);
     return self;
 }

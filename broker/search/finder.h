@@ -22,5 +22,7 @@ void finder_free (finder_t **self); /* accepts a NULL object */
 void finder_submit (finder_t *self, read_t *read);
 read_t *finder_done (finder_t *self); /* or NULL */
 int finder_fd (const finder_t *self); /* readable while one is done; for poll only */
+/* Instead of both, where the indexer is driven: then the finder has no thread either. */
+void finder_answer (finder_t *self, read_t *read);
 
 #endif

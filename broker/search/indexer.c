@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "core/base/memory.h"
+#include "core/base/planted.h"
 #include "core/data/extra.h"
 #include "log/log.h"
 #include "search/texts.h"
@@ -66,6 +67,7 @@ struct indexer {
     bool broken;
     bool failing;
     char why[WHY_SIZE];
+    size_t turns; /* if it is driven: that a search may take */
 };
 
 /* Until something changes, or the time. The lock is held. */
@@ -244,6 +246,8 @@ static store_code_t add_turns (indexer_t *self, const record_t *record, uint32_t
     bool more = true;
     store_code_t code =
         search_writer_last_turn (self->writer, record->ns, record->number, &last, error);
+    if (last > 0 && self->options.planted_bug == ENGINE_BUG_TURN_UNINDEXED)
+        return code;
     while (code == STORE_OK && more && last < turns) {
         row_key_t prefix;
         row_key_t after;
@@ -414,7 +418,7 @@ static store_code_t drop_gone (indexer_t *self, const read_t *read, store_error_
         bool goes = !has (read, self->walk.numbers[i], &place);
         if (!goes)
             code = is_off (self, read->records[place], &goes, error);
-        if (code == STORE_OK && goes)
+        if (code == STORE_OK && goes && self->options.planted_bug != ENGINE_BUG_TEXTS_LEFT)
             code = search_writer_drop (self->writer, self->walk.ns, self->walk.numbers[i], error);
     }
     if (code == STORE_OK && self->walk.count == 0)
@@ -525,31 +529,54 @@ static void rest (indexer_t *self, bool good, bool more, int64_t worked_us)
         wait_until (self, clock_ms (CLOCK_MONOTONIC) + LOOK_MS);
 }
 
+/* Opens the index if need be, and takes one step. The lock is held, but not meanwhile. */
+static bool work (indexer_t *self, bool *more)
+{
+    bool good = false;
+    bool anew = self->rebuild;
+    bool usable = !self->broken;
+    self->rebuild = *more = false;
+    pthread_mutex_unlock (&self->lock);
+    if (anew || (usable && self->writer == NULL))
+        open_index (self, anew);
+    if (self->writer != NULL && (usable || anew))
+        good = step (self, more);
+    pthread_mutex_lock (&self->lock);
+    return good;
+}
+
 static void *indexer_run (void *context)
 {
     indexer_t *self = context;
     pthread_setname_np (pthread_self (), "indexer");
     pthread_mutex_lock (&self->lock);
     while (!self->stop) {
-        bool anew = self->rebuild;
-        bool good = true;
-        bool more = false;
-        self->rebuild = false;
-        bool usable = !self->broken;
-        pthread_mutex_unlock (&self->lock);
+        bool more;
         int64_t began = clock_us (CLOCK_MONOTONIC);
-        if (anew || (usable && self->writer == NULL))
-            open_index (self, anew);
-        if (self->writer != NULL && (usable || anew))
-            good = step (self, &more);
-        else
-            good = false;
-        int64_t worked = clock_us (CLOCK_MONOTONIC) - began;
-        pthread_mutex_lock (&self->lock);
-        rest (self, good, more, worked);
+        bool good = work (self, &more);
+        rest (self, good, more, clock_us (CLOCK_MONOTONIC) - began);
     }
     pthread_mutex_unlock (&self->lock);
     return NULL;
+}
+
+bool indexer_turn (indexer_t *self)
+{
+    bool more;
+    pthread_mutex_lock (&self->lock);
+    bool good = work (self, &more);
+    pthread_mutex_unlock (&self->lock);
+    return good && more;
+}
+
+void indexer_allow (indexer_t *self, size_t turns)
+{
+    self->turns = turns;
+}
+
+bool indexer_is_driven (const indexer_t *self)
+{
+    return self->options.driven;
 }
 
 /* Others. */
@@ -569,6 +596,21 @@ void indexer_look_through (indexer_t *self)
     pthread_mutex_unlock (&self->lock);
 }
 
+/* The lock is held. False: it was long enough. */
+static bool wait_on (indexer_t *self, int64_t until_ms)
+{
+    bool more;
+    if (!self->options.driven && clock_ms (CLOCK_MONOTONIC) < until_ms) {
+        wait_until (self, until_ms);
+        return true;
+    }
+    if (self->turns == 0)
+        return false;
+    self->turns--;
+    work (self, &more);
+    return true;
+}
+
 void indexer_wait (indexer_t *self, int64_t until_ms, search_t *out)
 {
     pthread_mutex_lock (&self->lock);
@@ -576,10 +618,11 @@ void indexer_wait (indexer_t *self, int64_t until_ms, search_t *out)
     self->waiting++;
     pthread_cond_broadcast (&self->changed);
     while (self->caught_up <= before && !self->broken && !self->failing && !self->shown.building &&
-           !self->stop && clock_ms (CLOCK_MONOTONIC) < until_ms)
-        wait_until (self, until_ms);
+           !self->stop && wait_on (self, until_ms))
+        ;
     self->waiting--;
-    out->behind = self->caught_up <= before;
+    out->behind =
+        self->caught_up <= before && self->options.planted_bug != ENGINE_BUG_WATERMARK_AHEAD;
     out->building = self->shown.building || self->rebuild;
     out->indexed_pos = self->shown.pos;
     out->built = self->shown.built;
@@ -639,8 +682,9 @@ indexer_t *indexer_new (const indexer_options_t *options)
     bool opened = store_reader_open (&self->reader, options->store, &error) == STORE_OK;
     if (opened)
         store_reader_be_patient (self->reader);
-    self->running = opened && pthread_create (&self->thread, NULL, indexer_run, self) == 0;
-    if (!self->running)
+    self->running =
+        opened && !options->driven && pthread_create (&self->thread, NULL, indexer_run, self) == 0;
+    if (!opened || (!self->running && !options->driven))
         indexer_free (&self);
     return self;
 }

@@ -26,6 +26,8 @@ typedef struct indexer_options {
     shared_limit_t *free_bytes_min; /* of the file system: below it nothing is written */
     /* A read of the store that failed for good: the process ends. Called on the thread. */
     void (*failed) (const store_error_t *error);
+    bool driven; /* without a thread: who made it calls indexer_turn; one thread does all */
+    unsigned planted_bug; /* test-only: 0 in the broker; see core/base/planted.h */
 } indexer_options_t;
 
 /* NULL: no thread can be made. An index that cannot be opened is no failure: searches are told. */
@@ -54,5 +56,13 @@ typedef struct indexer_stats {
     bool broken; /* it has to be built anew */
 } indexer_stats_t;
 void indexer_stats (indexer_t *self, indexer_stats_t *out);
+
+/* Of one that is driven. */
+
+/* Does what its thread would do next, once. True: there is more to do at once. */
+bool indexer_turn (indexer_t *self);
+/* Instead of waiting for the index, a search lets it do so many turns at most. */
+void indexer_allow (indexer_t *self, size_t turns);
+bool indexer_is_driven (const indexer_t *self);
 
 #endif

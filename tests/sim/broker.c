@@ -19,7 +19,10 @@ enum {
     ARENA_BYTES = 8 << 20,
     SWEEP_EVERY_MS = 2000,
     SWEEP_ITEMS = 50,
-    FULL_MS_MAX = 3000
+    FULL_MS_MAX = 3000,
+    READ_MS_MAX = 20,
+    SEARCH_MS_MAX = 300,
+    LOOKS_FEW = 8 /* in vain, of a page that ends early */
 };
 
 static now_t now_of (const world_t *world)
@@ -80,6 +83,7 @@ static void broker_start (world_t *world)
         config.unsent_bytes_max = 0;
         config.unsent_ms_max = 0;
     }
+    config.read_looks_max = rng_chance (&world->rng, 500) ? LOOKS_FEW : config.read_looks_max;
     cleaner_configure (world, &config);
     depot_configure (&config);
     config.round.dependents = 2;
@@ -133,6 +137,7 @@ void broker_commit (world_t *world, batch_t *batch)
     warden_check_batch (world, batch);
     scheduler_check_batch (world, batch);
     model_commit (world->model, batch);
+    seeker_committed (world, batch);
 }
 
 void broker_crash (world_t *world)
@@ -157,6 +162,7 @@ void broker_crash (world_t *world)
         broker_commit (world, batch);
     }
     forget_reads (broker);
+    ledger_crash (world);
     logs_forget (&broker->logs);
     depot_crash (world);
     network_broker_gone (world);
@@ -187,6 +193,7 @@ void broker_free (world_t *world)
     broker->batch = NULL;
     arena_free (broker->arena);
     disk_free (world);
+    ledger_free (world);
 }
 
 /* The committer and the store thread. */
@@ -202,6 +209,7 @@ static void commit_failed (world_t *world)
     broker->durable = 0;
     engine_reset (broker->engine);
     boot_t boot;
+    ledger_write (world);
     model_reset (world->model, &boot);
     disk_written (world);
     restore (world, &boot);
@@ -288,8 +296,10 @@ static void store_thread (world_t *world)
     broker_t *broker = &world->broker;
     bool away = reach_is_away (world);
     if (!away && world->mono_ms >= broker->write_due_ms) {
+        ledger_write (world);
         model_write_back (world->model, world->model->committed);
         disk_written (world);
+        ledger_check_written (world);
         broker->write_due_ms = SIM_END_OF_TIME;
     }
     /* The news travels separately, as it does between threads. */
@@ -323,7 +333,7 @@ static void readers (world_t *world)
         *at = flying->next;
         flying->read->away = reach_misses (world);
         if (!flying->read->away) {
-            model_read (world->model, flying->read);
+            ledger_read (world, flying->read);
         }
         engine_read_done (broker->engine, flying->read, now_of (world));
         free (flying);
@@ -333,7 +343,8 @@ static void readers (world_t *world)
     while ((read = engine_read_next (broker->engine)) != NULL) {
         flying_read_t *flying = calloc (1, sizeof *flying);
         flying->read = read;
-        flying->due_ms = world->mono_ms + rng_between (&world->rng, 0, 20);
+        uint32_t latency_ms = read->kind == READ_SEARCH ? SEARCH_MS_MAX : READ_MS_MAX;
+        flying->due_ms = world->mono_ms + rng_between (&world->rng, 0, latency_ms);
         flying->next = broker->reads;
         broker->reads = flying;
     }
@@ -525,6 +536,7 @@ void broker_step (world_t *world)
         return;
     }
     readers (world);
+    ledger_step (world);
     logs_step (world);
     depot_step (world);
     if (broker->batch == NULL && broker->reach.landed == 0) {

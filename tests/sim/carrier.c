@@ -14,10 +14,11 @@
 enum {
     PAUSE_MS_MAX = 40,
     OPEN_MAX = 4,
-    UNITS_MAX = 19, /* of a chunk, or of a piece that is read */
-    NAMED_BY = 2,   /* every so manieth task has a blob for a payload, … */
-    BROUGHT_BY = 2, /* … or brings one as its result */
-    OFTEN = 3,      /* the first blobs are uploaded all the time, the others now and then */
+    UNITS_MAX = 19,  /* of a chunk, or of a piece that is read */
+    LASTING_BY = 27, /* of those that stay few have blobs, so that many small ones do, too */
+    NAMED_BY = 2,    /* every so manieth task has a blob for a payload, … */
+    BROUGHT_BY = 2,  /* … or brings one as its result */
+    OFTEN = 6,       /* the first blobs are uploaded all the time, the others now and then */
     YOUNG_MS = 2000,
     PART_PAYLOAD = 1,
     PART_RESULT = 2
@@ -40,10 +41,15 @@ typedef struct reading {
 
 /* Which tasks name what. */
 
+static bool may_have (const known_t *task)
+{
+    return !task->lasting || model_index (task->id.bytes) % LASTING_BY == 0;
+}
+
 void carrier_draw (const client_t *client, known_t *task)
 {
     uint32_t index = model_index (task->id.bytes);
-    if (index % NAMED_BY == 1 && task->dedup_key[0] == '\0') {
+    if (index % NAMED_BY == 1 && task->dedup_key[0] == '\0' && may_have (task)) {
         task->blob = 1 + depot_draw (client, index / NAMED_BY % SIM_BLOBS);
         task->payload_bytes = 0;
         if (index % 4 == 1 && !task->lasting) { /* so that the last one that names it goes soon */
@@ -63,7 +69,9 @@ void carrier_fill (const known_t *task, bool other_content, after_room_t *room)
 uint32_t carrier_brings (const client_t *client, const known_t *task, uint32_t attempt)
 {
     uint32_t index = model_index (task->id.bytes);
-    return index % BROUGHT_BY == 0 ? depot_draw (client, (index + attempt) % SIM_BLOBS) : SIM_BLOBS;
+    return index % BROUGHT_BY == 0 && may_have (task)
+               ? depot_draw (client, (index + attempt) % SIM_BLOBS)
+               : SIM_BLOBS;
 }
 
 void carrier_check_assigned (world_t *world, const known_t *task,

@@ -38,9 +38,7 @@ static bool is_terminal (uint32_t status)
 
 void check_payload_fill (const known_t *task, uint8_t *out)
 {
-    for (uint32_t i = 0; i < task->payload_bytes; i++) {
-        out[i] = (uint8_t) (task->content * 31 + i * 7);
-    }
+    seeker_fill_payload (task, out);
 }
 
 void check_result_fill (uint8_t seed, uint8_t *out, size_t length)
@@ -207,12 +205,9 @@ static bool payload_fits (const known_t *task, const Taskmq__Assignment *assignm
     if (assignment->payload_bytes != task->payload_bytes) {
         return false;
     }
-    for (uint32_t i = 0; i < task->payload_bytes; i++) {
-        if (body[i] != (uint8_t) (task->content * 31 + i * 7)) {
-            return false;
-        }
-    }
-    return true;
+    uint8_t payload[SIM_PAYLOAD_MAX];
+    check_payload_fill (task, payload);
+    return task->payload_bytes == 0 || memcmp (body, payload, task->payload_bytes) == 0;
 }
 
 void check_assigned (world_t *world, uint32_t worker, const Taskmq__Assignment *assignment,

@@ -17,9 +17,9 @@
 #include "wire.h"
 
 enum {
-    IDLE_MS = 600, /* a file stays for so long after it was touched */
-    CLAIM_MS = 6000,
-    LATENCY_MS_MAX = 15,
+    IDLE_MS = 300, /* a file stays for so long after it was touched */
+    CLAIM_MS = 2500,
+    LATENCY_MS_MAX = 8,
     COLLECTING_MS_MAX = 3
 };
 
@@ -225,7 +225,8 @@ static void count_names (const world_t *world, uint64_t counts[SIM_BLOBS + 1])
 {
     const model_side_t *durable = &world->model->durable;
     memset (counts, 0, (SIM_BLOBS + 1) * sizeof *counts);
-    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
+    MODEL_EACH_ROW (i, durable)
+    {
         uint32_t blobs[2];
         if (durable->rows[i].record != NULL) {
             names_of (durable->rows[i].record, blobs);

@@ -216,6 +216,7 @@ static store_code_t begin (world_t *world, boot_t *boot, store_error_t *error)
     }
     batch_free (self->doubtful);
     self->doubtful = NULL;
+    ledger_start (world);
     model_recover (world->model, boot);
     self->tables.epoch = world->model->epoch;
     self->tables.written = 0;
@@ -244,6 +245,7 @@ bool disk_start (world_t *world, boot_t *boot)
     } else if (code != STORE_OK) {
         sim_log (world, "the start loses power");
         lose (world);
+        ledger_crash (world);
     }
     forget_read (self);
     return code == STORE_OK && !world->failed;

@@ -20,6 +20,7 @@ enum {
 };
 
 static char label_key[] = "mended";
+static char kind_key[] = "kind";
 
 /* What was asked, and of which tasks; kept beside the request. */
 typedef struct order {
@@ -210,7 +211,8 @@ static void send_set (client_t *client)
     ProtobufCBinaryData ids[ORDER_MAX];
     Taskmq__Set set = TASKMQ__SET__INIT;
     Taskmq__Label label = TASKMQ__LABEL__INIT;
-    Taskmq__Label *labels[] = {&label};
+    Taskmq__Label kind = TASKMQ__LABEL__INIT;
+    Taskmq__Label *labels[] = {&label, &kind};
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     snprintf (order->label, sizeof order->label, "%u", ++mender->sets);
     fill_ids (order, ids);
@@ -218,8 +220,10 @@ static void send_set (client_t *client)
     set.n_task_ids = order->count;
     label.key = label_key;
     label.value = order->label;
+    kind.key = kind_key;
+    kind.value = (char *) (uintptr_t) seeker_draw_kind (&world->rng);
     set.labels = labels;
-    set.n_labels = 1;
+    set.n_labels = 2;
     if (rng_chance (&world->rng, 300)) {
         set.priority_plus_1 = 1 + rng_below (&world->rng, 4);
     } else if (world->options.clock_leap == 0 && rng_chance (&world->rng, 500)) {
@@ -284,17 +288,17 @@ static void mender_tick (client_t *client)
         return;
     }
     uint32_t dice = rng_below (rng, 100);
-    if (dice < 25) {
+    if (dice < 18) {
         send_revive (client, draw (client, TMQ_STATUS_FAILED, ORDER_MAX), rng_chance (rng, 400));
-    } else if (dice < 35) {
+    } else if (dice < 42) {
         go_back (client);
-    } else if (dice < 55) {
+    } else if (dice < 58) {
         cancel_and_revive (client);
-    } else if (dice < 60) {
+    } else if (dice < 62) {
         send_purge (client);
-    } else if (dice < 80) {
+    } else if (dice < 78) {
         send_adopt (client);
-    } else if (dice < 88) {
+    } else if (dice < 84) {
         known_t *task = submitter_draw_known (client);
         if (task != NULL) {
             teller_look (client, task);

@@ -101,6 +101,8 @@ static void apply_record (model_t *self, model_side_t *side, const record_t *rec
         return;
     }
     model_row_t *row = &side->rows[index];
+    size_t *end = index < MODEL_TASKS_MAX ? &side->tasks_end : &side->fired_end;
+    *end = index < *end ? *end : index + 1;
     record_t shallow = *record;
     if (row->record != NULL) {
         if (row->record->number != record->number) {

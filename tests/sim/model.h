@@ -46,6 +46,8 @@ typedef struct model_log {
 
 typedef struct model_side {
     model_row_t rows[MODEL_ROWS_MAX];
+    size_t tasks_end; /* rows from here on were never used, … */
+    size_t fired_end; /* … of those that schedules made as well */
     row_list_t kind_rows;
     model_log_t logs[MODEL_NAMESPACES];
     int64_t last_number;
@@ -65,6 +67,19 @@ typedef struct model {
     uint64_t generation;
     char broken[256]; /* not empty: a batch broke the contract, and how */
 } model_t;
+
+/* The rows that were ever used. */
+#define MODEL_EACH_ROW(i, side)                                                                    \
+    for (size_t i = model_row_behind (side, SIZE_MAX); i < MODEL_ROWS_MAX;                         \
+         i = model_row_behind (side, i))
+static inline size_t model_row_behind (const model_side_t *side, size_t i)
+{
+    i++;
+    if (i >= side->tasks_end && i < MODEL_TASKS_MAX) {
+        i = MODEL_TASKS_MAX;
+    }
+    return i < MODEL_TASKS_MAX || i < side->fired_end ? i : MODEL_ROWS_MAX;
+}
 
 extern const char *const model_namespaces[MODEL_NAMESPACES];
 
@@ -88,6 +103,9 @@ void model_reset (model_t *self, boot_t *boot);
 
 void model_load (const model_t *self, lookup_t *keys, size_t count);
 void model_read (const model_t *self, read_t *read);
+/* The record is one that the filter asks for. */
+bool model_matches (const model_side_t *side, const filter_t *filter, const record_t *record);
+bool model_has_number (const model_side_t *side, const char *ns, int64_t number);
 /* At most limit tasks, and rows, that are past their time. */
 void model_due (const model_t *self, int64_t wall_ms, size_t limit, due_t *out);
 

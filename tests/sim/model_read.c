@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/data/extra.h"
+#include "core/data/turn.h"
 #include "ids.h"
 #include "model.h"
 
@@ -14,7 +15,8 @@
 
 static void load_dedup (const model_t *self, lookup_t *key)
 {
-    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
+    MODEL_EACH_ROW (i, &self->tables)
+    {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && strcmp (record->dedup_key, key->dedup_key) == 0 &&
             strcmp (record->ns, key->ns) == 0 && strcmp (record->owner, key->owner) == 0) {
@@ -97,8 +99,41 @@ static bool is_part (const filter_t *filter, const record_t *record)
     return found;
 }
 
-static bool filter_matches (const filter_t *filter, const record_t *record)
+/* What some turn of the task told. */
+static bool has_mark (const model_side_t *side, const record_t *record, const label_t *mark)
 {
+    row_key_t key;
+    turn_t turn;
+    turn_key (&key, record->ns, record->id.bytes, 0);
+    for (size_t i = 0; i < side->kind_rows.count; i++) {
+        const row_t *row = &side->kind_rows.rows[i];
+        if (row->kind == ROW_KIND_TURN && !row->gone && buf_length (row->key) > key.length &&
+            memcmp (buf_bytes (row->key), key.bytes, key.length) == 0 &&
+            turn_unpack (&turn, row->body) && turn_has_mark (&turn, mark)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_labels (const model_side_t *side, const filter_t *filter, const record_t *record)
+{
+    for (size_t i = 0; i < filter->labels_count; i++) {
+        const label_t *label = &filter->labels[i];
+        if (label_is_mark (label) ? !has_mark (side, record, label)
+                                  : !record_has_label (record, label)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool model_matches (const model_side_t *side, const filter_t *filter, const record_t *record)
+{
+    bool owner = filter->owners_count == 0;
+    for (size_t i = 0; i < filter->owners_count; i++) {
+        owner = owner || strcmp (filter->owners[i], record->owner) == 0;
+    }
     bool queue = filter->queues_count == 0;
     for (size_t i = 0; i < filter->queues_count; i++) {
         queue = queue || strcmp (filter->queues[i], record->queue) == 0;
@@ -111,10 +146,23 @@ static bool filter_matches (const filter_t *filter, const record_t *record)
     for (size_t i = 0; i < filter->sessions_count; i++) {
         session = session || strcmp (filter->sessions[i], record->session) == 0;
     }
-    return queue && status && session && strcmp (filter->ns, record->ns) == 0 &&
+    return owner && queue && status && session && strcmp (filter->ns, record->ns) == 0 &&
            (filter->created_since == 0 || record->created_at >= filter->created_since) &&
            (filter->created_until == 0 || record->created_at < filter->created_until) &&
-           filter_sees (filter, record->queue, record->owner) && is_part (filter, record);
+           filter_sees (filter, record->queue, record->owner) && is_part (filter, record) &&
+           has_labels (side, filter, record);
+}
+
+bool model_has_number (const model_side_t *side, const char *ns, int64_t number)
+{
+    MODEL_EACH_ROW (i, side)
+    {
+        const record_t *record = side->rows[i].record;
+        if (record != NULL && record->number == number && strcmp (record->ns, ns) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static int newest_first (const void *a, const void *b)
@@ -141,7 +189,8 @@ static void read_lasting (const model_t *self, read_t *read)
 {
     const record_t **found = calloc (MODEL_ROWS_MAX, sizeof *found);
     size_t count = 0;
-    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
+    MODEL_EACH_ROW (i, &self->tables)
+    {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && record_is_lasting (record) &&
             strcmp (record->ns, read->filter.ns) == 0 &&
@@ -157,9 +206,10 @@ static void read_list (const model_t *self, read_t *read)
 {
     const record_t **found = calloc (MODEL_ROWS_MAX, sizeof *found);
     size_t count = 0;
-    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
+    MODEL_EACH_ROW (i, &self->tables)
+    {
         const record_t *record = self->tables.rows[i].record;
-        if (record != NULL && filter_matches (&read->filter, record) &&
+        if (record != NULL && model_matches (&self->tables, &read->filter, record) &&
             (read->before_number == 0 || record->number < read->before_number)) {
             found[count++] = record;
         }
@@ -174,7 +224,8 @@ static void read_list (const model_t *self, read_t *read)
 
 static void read_resolve (const model_t *self, read_t *read)
 {
-    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
+    MODEL_EACH_ROW (i, &self->tables)
+    {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && strcmp (record->ns, read->filter.ns) == 0 &&
             id_ends_with (&record->id, read->suffix) && read->count < 2 &&

@@ -13,6 +13,7 @@
 #define TASKMQ_SIM_H
 
 #include <stdarg.h>
+#include <sys/types.h>
 
 #include "core/base/tenure.h"
 #include "core/engine/engine.h"
@@ -21,7 +22,7 @@
 #include "taskmq.h"
 #include "taskmq.pb-c.h"
 
-enum { SIM_CLIENTS_MAX = 32, SIM_QUESTIONS = 3, SIM_STATE_BYTES = 12 };
+enum { SIM_CLIENTS_MAX = 48, SIM_QUESTIONS = 3, SIM_STATE_BYTES = 12, SIM_PAYLOAD_MAX = 300 };
 #define SIM_END_OF_TIME INT64_MAX
 
 /* What may happen, and how often. per_mille where nothing else is said. */
@@ -51,6 +52,7 @@ typedef struct sim_options {
     uint32_t damage;       /* files of blobs are damaged now and then */
     uint32_t retention;    /* some tasks have no ttl, and a rule how long they stay */
     uint32_t away;         /* the store goes out of reach, per second; 0: it has no lease either */
+    uint32_t tables;       /* reads are answered by real tables and a real index */
 } sim_options_t;
 
 /* Network. */
@@ -181,6 +183,7 @@ void logs_step (struct world *world);
 void logs_forget (logs_t *self);
 
 typedef struct disk disk_t;
+typedef struct ledger ledger_t;
 
 /* What became of the commit that was under way when the store went out of reach (reach.c). */
 typedef enum doubt {
@@ -208,6 +211,7 @@ typedef struct broker {
     reach_t reach;
     engine_t *engine; /* NULL: down */
     disk_t *disk;     /* with the journal (disk.c) */
+    ledger_t *ledger; /* the tables and the index (ledger.c); NULL: the model answers */
     int64_t start_ms; /* when it comes back */
     int64_t frozen_until;
     int64_t last_tick_ms;
@@ -231,7 +235,7 @@ typedef struct broker {
 } broker_t;
 
 /* Blobs (depot.c): what the server has of them, and what it is about to do. */
-enum { SIM_BLOBS = 8, SIM_UNIT_BYTES = 10000 };
+enum { SIM_BLOBS = 20, SIM_UNIT_BYTES = 10000 };
 typedef struct sim_file {
     bool whole;
     bool damaged;
@@ -268,7 +272,7 @@ typedef struct assigned {
 } assigned_t;
 
 enum { SIM_AFTER_MAX = 3 }; /* tasks that one waits for */
-enum { SIM_TURNS_MAX = 24, SIM_TURN_BYTES = 40, SIM_WAYS = 16 };
+enum { SIM_TURNS_MAX = 24, SIM_TURN_BYTES = 40, SIM_TURN_BODY = 128, SIM_WAYS = 16 };
 
 /* What the clients know about one task. */
 typedef struct known {
@@ -316,7 +320,9 @@ typedef struct known {
         bool asked;     /* acknowledged */
         uint8_t answer; /* that somebody was told to count; 0: none */
     } questions[SIM_QUESTIONS];
-    uint32_t parent; /* its index + 1; 0: it is a part of none */
+    uint32_t parent;     /* its index + 1; 0: it is a part of none */
+    int64_t number;      /* of acceptance, as it was durable; 0: it never was */
+    uint64_t changed_by; /* the newest batch that changed it */
     /* What menders do with it. */
     bool revived;      /* it may be asked to go on after its end */
     uint32_t revivals; /* requests to do so that were sent */
@@ -375,6 +381,11 @@ struct world {
         uint32_t claims;  /* … and how many became durable since */
         uint32_t starts;  /* of the broker, by then */
     } rates[3];
+    struct {
+        int64_t number; /* of an ended task that lives again, or was purged, … */
+        int64_t at_ms;  /* … and when it was not kept any more */
+        uint64_t bytes;
+    } left[MODEL_ROWS_MAX];
     uint64_t counted;       /* puts of sharers that were answered OK, … */
     uint64_t maybe_counted; /* … and whose answer nobody heard */
     uint64_t items;         /* the same of items */
@@ -472,6 +483,22 @@ bool reach_lands (const world_t *world);
 /* It can be found out what became of it. */
 bool reach_settles (world_t *world);
 int64_t reach_next_ms (const world_t *world);
+
+/* ledger.c. Without one each of these does nothing, and the model reads. */
+
+void ledger_make (world_t *world);
+/* Before the model's tables have what its journal has. */
+void ledger_write (world_t *world);
+/* … and behind it. */
+void ledger_check_written (world_t *world);
+void ledger_start (world_t *world);
+void ledger_crash (world_t *world);
+void ledger_step (world_t *world);
+void ledger_read (world_t *world, read_t *read);
+void ledger_check_rest (world_t *world);
+void ledger_free (world_t *world);
+/* What a process left behind that ended before its time. */
+void ledger_clean (pid_t process);
 
 /* client.c. */
 
@@ -588,6 +615,8 @@ void cleaner_configure (const world_t *world, engine_config_t *config);
 bool cleaner_order (client_t *client, int64_t *cleaned_ms);
 /* What a batch removes by it, before the batch is durable. */
 void cleaner_check_batch (world_t *world, const batch_t *batch);
+/* Nothing is left that the rule lets go since the broker's last start. */
+bool cleaner_is_quit (const world_t *world);
 void keeper_check_batch (world_t *world, const batch_t *batch);
 /* The batch, which is about to become durable, retries the task. */
 void keeper_check_retried (world_t *world, const known_t *task, const batch_t *batch);
@@ -596,8 +625,9 @@ void keeper_check_durable (world_t *world);
 /* teller.c. */
 
 bool teller_may_tell (const known_t *task);
-void teller_fill (const known_t *task, uint32_t attempt, uint32_t number, Taskmq__Turn *turn,
-                  char content[SIM_TURN_BYTES]);
+/* Returns the bytes of the body. */
+size_t teller_fill (const known_t *task, uint32_t attempt, uint32_t number, Taskmq__Turn *turn,
+                    uint8_t body[SIM_TURN_BODY]);
 /* The answer to a turn. alone: it was told when all before it were acknowledged. */
 void teller_told (world_t *world, const known_t *task, uint32_t attempt, uint32_t number,
                   bool alone, const Taskmq__Reply *reply);
@@ -648,6 +678,8 @@ typedef struct after_room {
     blob_name_t name;
     Taskmq__Dependency entries[SIM_AFTER_MAX];
     Taskmq__Dependency *list[SIM_AFTER_MAX];
+    Taskmq__Label labels[2];
+    Taskmq__Label *label_list[2];
 } after_room_t;
 /* Lets a new task wait for others, perhaps: known ones, or the last one of the batch before it. */
 void after_draw (client_t *client, known_t *task, known_t *const *batch, size_t batch_count);
@@ -656,6 +688,23 @@ void after_fill (world_t *world, const known_t *task, after_room_t *room, Taskmq
 bool after_may_be_unknown (const world_t *world, const known_t *task);
 /* An event that is about to become durable. */
 void after_check_event (world_t *world, const Taskmq__Event *event);
+
+/* seeker.c. */
+
+extern const actor_t seeker_actor;
+/* What tasks are found by follows from their index and content: labels, words in payloads, and of
+ * each turn a word, an agent and files. */
+void seeker_fill_payload (const known_t *task, uint8_t *out);
+size_t seeker_fill_labels (const known_t *task, after_room_t *room);
+const char *seeker_word (uint32_t index, uint32_t attempt, uint32_t number);
+/* Sets the agent, and writes the packed files; returns their bytes. */
+size_t seeker_fill_turn (uint32_t index, uint32_t attempt, Taskmq__Turn *turn, uint8_t *out);
+/* A value of the label "kind". */
+const char *seeker_draw_kind (rng_t *rng);
+/* The task, with the turns that this record of it has, is what a query asks for. */
+bool seeker_finds (const known_t *task, const record_t *record, const search_query_t *query);
+/* This batch is durable. */
+void seeker_committed (world_t *world, const batch_t *batch);
 
 /* carrier.c. */
 

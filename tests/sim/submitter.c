@@ -15,7 +15,7 @@ enum {
     OPEN_MAX = 8,
     TASKS_MAX = 220, /* of one run; keeps a seed under a fifth of a second */
     BATCH_MAX = 8,
-    PAYLOAD_MAX = 300,
+    PAYLOAD_MAX = SIM_PAYLOAD_MAX,
     WAIT_IDS_MAX = 12,
     KEYS = 12,
     PAUSE_MS_MAX = 400
@@ -122,6 +122,8 @@ static void fill_spec (world_t *world, const known_t *task, bool other_content,
     spec->ttl_never = task->lasting;
     spec->max_attempts = task->max_attempts;
     spec->lease_ms = task->lease_ms;
+    spec->n_labels = seeker_fill_labels (task, room);
+    spec->labels = room->label_list;
     after_fill (world, task, room, spec);
 }
 
@@ -187,6 +189,7 @@ static size_t pack_imported (world_t *world, const known_t *task, bool other_con
 {
     Taskmq__Task imported = TASKMQ__TASK__INIT;
     Taskmq__ImportedTask whole = TASKMQ__IMPORTED_TASK__INIT;
+    after_room_t room;
     uint8_t payload[PAYLOAD_MAX + 1];
     uint64_t now_ms = (uint64_t) sim_wall_ms (world);
     check_payload_fill (task, payload);
@@ -200,6 +203,8 @@ static size_t pack_imported (world_t *world, const known_t *task, bool other_con
     imported.expires_at = now_ms + imported.ttl_ms;
     imported.max_attempts = task->max_attempts == 0 ? TMQ_MAX_ATTEMPTS_DEFAULT : task->max_attempts;
     imported.version = 1;
+    imported.n_labels = seeker_fill_labels (task, &room);
+    imported.labels = room.label_list;
     whole.task = &imported;
     whole.lease_ms = task->lease_ms;
     whole.payload.data = payload;

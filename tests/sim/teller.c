@@ -30,17 +30,22 @@ static uint32_t index_of (const known_t *task)
 
 static void say (uint32_t index, uint32_t attempt, uint32_t number, char out[SIM_TURN_BYTES])
 {
-    snprintf (out, SIM_TURN_BYTES, "%u %u %u", index, attempt, number);
+    snprintf (out, SIM_TURN_BYTES, "%u %u %u %s", index, attempt, number,
+              seeker_word (index, attempt, number));
 }
 
 /* Telling. */
 
-void teller_fill (const known_t *task, uint32_t attempt, uint32_t number, Taskmq__Turn *turn,
-                  char content[SIM_TURN_BYTES])
+size_t teller_fill (const known_t *task, uint32_t attempt, uint32_t number, Taskmq__Turn *turn,
+                    uint8_t body[SIM_TURN_BODY])
 {
+    char content[SIM_TURN_BYTES];
     say (index_of (task), attempt, number, content);
+    size_t length = strlen (content);
+    memcpy (body, content, length);
     turn->number = number;
-    turn->content_bytes = (uint32_t) strlen (content);
+    turn->content_bytes = (uint32_t) length;
+    return length + seeker_fill_turn (index_of (task), attempt, turn, body + length);
 }
 
 bool teller_may_tell (const known_t *task)
@@ -171,20 +176,18 @@ static void may_be (known_t *task, uint32_t superseded)
     }
 }
 
-/* A resume is one of those that were sent. */
-static void resumed (known_t *task)
+/* A resume is one of those that were sent, and its event says which. */
+static void resumed (world_t *world, known_t *task, const char *message)
 {
-    uint32_t ways[SIM_WAYS];
-    uint32_t count = task->ways_count;
-    memcpy (ways, task->ways, sizeof ways);
-    task->ways_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t from = 0; from <= SIM_TURNS_MAX; from++) {
-            if ((task->resumed_from >> from & 1) != 0) {
-                uint32_t more = from == 0 ? 0 : places (from - 1, task->turn_events);
-                may_be (task, ways[i] | more);
-            }
-        }
+    unsigned turn = 0;
+    bool goes_back = sscanf (message, "from turn %u", &turn) == 1;
+    uint32_t from = goes_back ? turn + 1 : 0;
+    if (from > SIM_TURNS_MAX || (task->resumed_from >> from & 1) == 0) {
+        sim_fail (world, "A76: a resume of task %u that nobody sent: '%s'", index_of (task),
+                  message);
+    }
+    for (uint32_t i = 0; goes_back && i < task->ways_count; i++) {
+        task->ways[i] |= places (turn, task->turn_events);
     }
 }
 
@@ -206,7 +209,7 @@ void teller_check_event (world_t *world, const Taskmq__Event *event)
             task->ways[i] = places (0, task->turn_events);
         }
     } else if (event->kind == TMQ_EVENT_RESUMED) {
-        resumed (task);
+        resumed (world, task, event->message);
     }
 }
 

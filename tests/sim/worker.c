@@ -10,7 +10,12 @@
 
 #include "sim.h"
 
-enum { HOLDS_MAX = 12, CREDIT_EVERY_MS = 1500, RESULT_MAX = 200 };
+enum {
+    HOLDS_MAX = 12,
+    CREDIT_EVERY_MS = 1500,
+    RESULT_MAX = 200,
+    FAILS_LASTING = 400 /* per mille: that an attempt of a task without a ttl does */
+};
 
 typedef enum plan { PLAN_COMPLETE, PLAN_FAIL, PLAN_FAIL_FOR_GOOD, PLAN_RELEASE } plan_t;
 
@@ -191,14 +196,14 @@ static void tell_turn (client_t *client, hold_t *hold)
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     Taskmq__Turn turn = TASKMQ__TURN__INIT;
     Taskmq__Lease lease;
-    char content[SIM_TURN_BYTES];
+    uint8_t body[SIM_TURN_BODY];
     hold->started = true;
     fill_lease (hold, &lease);
-    teller_fill (hold->task, hold->attempt, ++hold->told, &turn, content);
+    size_t length = teller_fill (hold->task, hold->attempt, ++hold->told, &turn, body);
     turn.lease = &lease;
     request.op_case = TASKMQ__REQUEST__OP_TURN;
     request.turn = &turn;
-    about_t *about = request_about (client, &request, hold, content, strlen (content))->data;
+    about_t *about = request_about (client, &request, hold, body, length)->data;
     about->turn = hold->told;
     about->alone = hold->told == hold->heard + 1;
 }
@@ -382,6 +387,9 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
                  : dice < 90 ? PLAN_FAIL
                  : dice < 93 ? PLAN_FAIL_FOR_GOOD
                              : PLAN_RELEASE;
+    if (task->lasting && rng_chance (rng, FAILS_LASTING)) {
+        hold->plan = PLAN_FAIL_FOR_GOOD; /* there is a longer time for what failed */
+    }
     hold->act_ms = world->mono_ms + rng_between (rng, 0, 2500);
     if (task->max_runtime_ms > 0 && rng_chance (rng, 400)) {
         hold->act_ms += rng_between (rng, 0, 3 * (int64_t) task->max_runtime_ms + 2000);
@@ -581,7 +589,7 @@ static void act (client_t *client, hold_t *hold)
         hold->act_ms = client->world->mono_ms + rng_between (rng, 1, 1000);
         return;
     }
-    if (client->world->faults && rng_chance (rng, hold->plan == PLAN_COMPLETE ? 400 : 700) &&
+    if (client->world->faults && rng_chance (rng, hold->plan == PLAN_COMPLETE ? 550 : 800) &&
         tells_turns (client, hold)) {
         return;
     }

@@ -13,7 +13,8 @@ enum {
     WALL_START_DAYS = 20000,      /* some day in 2024 */
     LIVENESS_MS_MAX = 240 * 1000, /* for the longest chain of fresh leases and backoffs */
     AUDIT_MS_MAX = 60 * 1000,
-    COLLECTION_MS = 1500
+    COLLECTION_MS = 1500,
+    SEEKERS = 4
 };
 
 /* Options. */
@@ -38,13 +39,14 @@ sim_options_t sim_options_of (uint64_t seed)
     out.broker_freeze = rng_chance (&rng, 300) ? 1 : 0;
     out.commit_full = rng_chance (&rng, 400) ? rng_below (&rng, 10) : 0;
     out.client_crash = rng_chance (&rng, 700) ? rng_below (&rng, 60) : 0;
-    out.commit_ms_max = rng_chance (&rng, 300) ? 200 : 5;
+    out.commit_ms_max = rng_chance (&rng, 450) ? 200 : 5;
     out.write_ms_max = rng_chance (&rng, 500) ? 2000 : 100;
-    out.clock_leap = rng_chance (&rng, 150) ? 20 : 0;
-    out.menders = rng_chance (&rng, 600);
-    out.retention = rng_chance (&rng, 350);
+    out.clock_leap = rng_chance (&rng, 110) ? 20 : 0;
+    out.menders = 1 + rng_chance (&rng, 500);
+    out.retention = rng_chance (&rng, 960);
     out.damage = rng_chance (&rng, 200);
     out.away = rng_chance (&rng, 300) ? 10 + rng_below (&rng, 60) : 0;
+    out.tables = seed % 5 == 0; /* they cost as much as all the rest */
     return out;
 }
 
@@ -55,11 +57,12 @@ void sim_options_print (const sim_options_t *o)
             "delay %u ms, "
             "lose %u, repeat %u, cut %u, stall %u, refuse %u, broker_crash %u, broker_freeze %u, "
             "commit_full %u, client_crash %u, commit %u ms, write %u ms, clock_leap %u, "
-            "damage %u, retention %u, away %u\n",
+            "damage %u, retention %u, away %u, tables %u\n",
             (unsigned long long) o->seed, o->planted_bug, o->submitters, o->workers, o->subscribers,
             o->libraries, o->menders, o->safety_ms, o->delay_ms_max, o->lose, o->repeat, o->cut,
             o->stall, o->refuse, o->broker_crash, o->broker_freeze, o->commit_full, o->client_crash,
-            o->commit_ms_max, o->write_ms_max, o->clock_leap, o->damage, o->retention, o->away);
+            o->commit_ms_max, o->write_ms_max, o->clock_leap, o->damage, o->retention, o->away,
+            o->tables);
 }
 
 /* Helpers. */
@@ -172,10 +175,10 @@ static void populate (world_t *world)
     const sim_options_t *options = &world->options;
     static const char *const identities[] = {"uid:0", "uid:1"};
     for (uint32_t i = 0; i < options->submitters; i++) {
-        client_init (world, &submitter_actor, model_namespaces[i == 1], identities[i % 2]);
+        client_init (world, &submitter_actor, model_namespaces[i % 2 == 1], identities[i / 2 % 2]);
     }
     for (uint32_t i = 0; i < options->workers; i++) {
-        client_init (world, &worker_actor, model_namespaces[i == 1], identities[0]);
+        client_init (world, &worker_actor, model_namespaces[i % 2 == 1], identities[0]);
     }
     for (uint32_t i = 0; i < options->subscribers; i++) {
         client_init (world, &subscriber_actor, model_namespaces[i == 1], identities[1]);
@@ -191,6 +194,9 @@ static void populate (world_t *world)
     }
     for (uint32_t i = 0; i < 4; i++) {
         client_init (world, &carrier_actor, model_namespaces[i / 2], identities[i % 2]);
+    }
+    for (uint32_t i = 0; i < (options->tables > 0 ? SEEKERS : SEEKERS / 2); i++) {
+        client_init (world, &seeker_actor, model_namespaces[i == 1], identities[0]);
     }
     client_init (world, &feller_actor, model_namespaces[0], identities[0]);
     for (uint32_t i = 0; i < options->menders; i++) {
@@ -249,7 +255,8 @@ static void fail_liveness (world_t *world)
             if (!library_at_rest (client)) {
                 sim_fail (world, "I11: library %u has open operations or not all events", i);
             }
-        } else if (client->actor != &prowler_actor && client_open (client) > 0) {
+        } else if (client->actor != &prowler_actor && client->actor != &seeker_actor &&
+                   client_open (client) > 0) {
             sim_fail (world, "I11: client %u (%s, state %d) has %zu open requests, first op %d", i,
                       client->actor->name, (int) client->status, client_open (client),
                       (int) client->pending->op);
@@ -288,7 +295,7 @@ static bool audited (const world_t *world)
         const client_t *client = &world->clients[i];
         done = done && (client->actor != &auditor_actor || auditor_done (client));
     }
-    return done;
+    return done && cleaner_is_quit (world);
 }
 
 static void check_beliefs (world_t *world)
@@ -329,6 +336,7 @@ static void phases (world_t *world)
         sim_fail (world, "I11: the audit does not come to its end");
     }
     check_durable (world);
+    ledger_check_rest (world);
 }
 
 bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
@@ -338,6 +346,7 @@ bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
     world->options = *options;
     world->rng.state = options->seed;
     world->model = model_new (7);
+    ledger_make (world);
     phases (world);
     bool good = !world->failed;
     sim_log (world, "%llu steps, %u tasks, %llu completions, %u crashes, %u failed commits",

@@ -81,10 +81,25 @@
     X (87, TOLD_PAST_LEASE, "an output leaves when somebody else may own the store (A101)")        \
     X (88, JUDGED_PAST_LEASE, "a deadline is judged when somebody else may own the store (A101)")  \
     X (89, UNKNOWN_FAILED, "a commit whose answer was lost is taken for one that failed (A99)")    \
-    X (90, UNKNOWN_DONE, "a commit whose answer was lost is taken for one that landed (A99)")
+    X (90, UNKNOWN_DONE, "a commit whose answer was lost is taken for one that landed (A99)")      \
+    X (91, MAX_COUNT_IGNORED, "retention knows no max_count (S37)")                                \
+    X (92, MAX_BYTES_IGNORED, "retention knows no max_bytes (S37)")                                \
+    X (93, GONE_COUNTED, "what retention let go counts for max_count (S37)")                       \
+    X (94, GONE_WEIGHED, "what retention let go weighs for max_bytes (S37)")                       \
+    X (95, CURSOR_SKIPS, "a page of a list begins one task too far (R3)")                          \
+    X (96, SEARCH_SKIPS, "a page of a search begins one task too far (R4)")                        \
+    X (97, EARLY_END_SKIPS, "a page that tired of one walk goes on behind all of them (R3)")       \
+    X (98, LABEL_LEFT, "a label that a task lost still finds it (R3)")                             \
+    X (99, MARK_FORGOTTEN, "of several labels and marks of turns one is looked at (R3)")           \
+    X (100, STATUS_FORGOTTEN, "a filter by label and status forgets the status (R3)")              \
+    X (101, COUNT_NOT_TAKEN_BACK, "a task that is removed still counts as stored (A10)")           \
+    X (102, TEXTS_LEFT, "the texts of a task stay in the index when it is removed (R4)")           \
+    X (103, TURN_UNINDEXED, "turns that are told later are not in the index (R4)")                 \
+    X (104, WATERMARK_AHEAD, "a search says that the index has all, and it has not (R4)")
 
 enum {
     ENGINE_BUG_NONE = 0,
+    ENGINE_BUG_OF_TABLES = 96, /* from this one on in what only real tables, or an index, have */
 #define X(number, NAME, text) ENGINE_BUG_##NAME = number,
     ENGINE_BUG_MAP (X)
 #undef X

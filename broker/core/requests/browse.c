@@ -115,6 +115,8 @@ static void answer_list (requests_t *self, read_job_t *job)
         below = read->next_number;
     else if (packed > 0 && (packed < read->records_count || read->more))
         below = read->records[packed - 1]->number;
+    if (self->base->config.planted_bug == ENGINE_BUG_CURSOR_SKIPS && below > 1)
+        below--;
     if (below > 0) {
         list_cursor_t next = cursor_make (below, job->filter->digest);
         bytes_append_blob (out, TASK_PAGE_NEXT, &next, sizeof (next));

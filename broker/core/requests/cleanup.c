@@ -138,7 +138,15 @@ static sentence_t judge (const requests_t *self, const space_t *space, book_t *b
         item.failed = false;
     for (size_t i = 0; planted == ENGINE_BUG_MIN_NOT_KEPT && i < count; i++)
         scopes[i].rule.min_keep = 0;
+    for (size_t i = 0; planted == ENGINE_BUG_MAX_COUNT_IGNORED && i < count; i++)
+        scopes[i].rule.max_count = 0;
+    for (size_t i = 0; planted == ENGINE_BUG_MAX_BYTES_IGNORED && i < count; i++)
+        scopes[i].rule.max_bytes = 0;
     out.policy = retention_judge (scopes, count, &item, &whose);
+    if (planted == ENGINE_BUG_GONE_COUNTED && out.policy != TMQ_POLICY_NONE)
+        scopes[whose].tally->count++;
+    if (planted == ENGINE_BUG_GONE_WEIGHED && out.policy != TMQ_POLICY_NONE)
+        scopes[whose].tally->bytes += item.bytes;
     out.of_space = whose == count - 1;
     out.age_ms = item.age_ms;
     return out;

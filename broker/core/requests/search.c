@@ -158,6 +158,8 @@ void search_answer (requests_t *self, read_job_t *job)
         below = read->records[i - 1]->number;
     else if (read->more)
         below = read->next_number;
+    if (self->base->config.planted_bug == ENGINE_BUG_SEARCH_SKIPS && below > 1)
+        below--;
     bytes_append_uint (out, PAGE_COUNT, read->count);
     if (below > 0 && !read->search->ranked) {
         list_cursor_t next = cursor_make (below, job->filter->digest);

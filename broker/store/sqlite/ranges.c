@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/base/planted.h"
 #include "core/data/turn.h"
 #include "store/select.h"
 #include "store/sqlite/order.h"
@@ -454,7 +455,9 @@ static store_code_t has_labels (const ranges_t *self, const range_t *range, int6
     *has = true;
     for (size_t i = 0; code == STORE_OK && *has && i < self->filter->labels_count; i++) {
         const label_t *label = &self->filter->labels[i];
-        if (label != range->label)
+        bool forgotten =
+            self->view->planted_bug == ENGINE_BUG_MARK_FORGOTTEN && range->label != NULL;
+        if (label != range->label && !forgotten)
             code = has_label (self->view, self->ns, label, number, has, error);
     }
     return code;
@@ -483,7 +486,8 @@ static bool fits (const ranges_t *self, const range_t *range, sqlite3_stmt *row)
     const filter_t *filter = self->filter;
     if (range->statement == BY_QUEUE)
         return true;
-    if (!select_wants_status (filter, (tmq_status_t) sqlite3_column_int (row, 2)))
+    bool forgotten = self->view->planted_bug == ENGINE_BUG_STATUS_FORGOTTEN && range->label != NULL;
+    if (!forgotten && !select_wants_status (filter, (tmq_status_t) sqlite3_column_int (row, 2)))
         return false;
     if (filter->queues_count > 0 &&
         !holds (self->queues, self->queues_count, sqlite3_column_int64 (row, 1)))
@@ -656,7 +660,8 @@ bool ranges_ended_early (const ranges_t *self, int64_t *below)
         int64_t next = range->next < range->count ? range->buffer[range->next] + 1
                        : range->exhausted         ? 0
                                                   : range->high;
-        if (next > *below)
+        bool lowest = self->view->planted_bug == ENGINE_BUG_EARLY_END_SKIPS;
+        if (lowest ? next > 0 && (*below == 0 || next < *below) : next > *below)
             *below = next;
     }
     return true;

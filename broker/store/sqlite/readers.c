@@ -454,8 +454,11 @@ static store_code_t page_standing (page_read_t *job, store_error_t *error)
 {
     store_code_t code = STORE_OK;
     read_t *read = job->read;
-    while (code == STORE_OK && job->judged < read->standing_count && !view_is_over (job->view))
+    bool over = false; /* each page gets on */
+    while (code == STORE_OK && job->judged < read->standing_count && !over) {
         code = judge_standing (job, &read->standing[job->judged++], error);
+        over = view_is_over (job->view);
+    }
     job->done = job->judged == read->standing_count;
     return code;
 }
@@ -536,8 +539,11 @@ static store_code_t page_pick (page_read_t *job, store_error_t *error)
 {
     store_code_t code = STORE_OK;
     const read_t *read = job->read;
-    while (code == STORE_OK && job->judged < read->numbers_count && !view_is_over (job->view))
+    bool over = false;
+    while (code == STORE_OK && job->judged < read->numbers_count && !over) {
         code = pick (job, read->numbers[job->judged++], error);
+        over = view_is_over (job->view);
+    }
     job->done = job->judged == read->numbers_count;
     return code;
 }

@@ -44,23 +44,23 @@ typedef struct block {
     uint64_t bytes;
 } block_t;
 
-store_code_t retention_open (retention_t *self, sqlite3 *db, store_error_t *error)
+store_code_t retention_open (forgetter_t *self, sqlite3 *db, store_error_t *error)
 {
-    *self = (retention_t){.db = db};
+    *self = (forgetter_t){.db = db};
     return sql_prepare (db, self->statements, TEXTS, RETENTION_STATEMENTS, error);
 }
 
-void retention_close (retention_t *self)
+void retention_close (forgetter_t *self)
 {
     sql_finalize (self->statements, RETENTION_STATEMENTS);
 }
 
-void retention_begin_anew (retention_t *self)
+void retention_begin_anew (forgetter_t *self)
 {
     self->looked_pos = 0;
 }
 
-static store_code_t read_oldest (retention_t *self, block_t blocks[RETENTION_SLICE], size_t *count,
+static store_code_t read_oldest (forgetter_t *self, block_t blocks[RETENTION_SLICE], size_t *count,
                                  store_error_t *error)
 {
     sqlite3_stmt *statement = self->statements[EVENTS_OLDEST];
@@ -81,7 +81,7 @@ static store_code_t read_oldest (retention_t *self, block_t blocks[RETENTION_SLI
     return rc == SQLITE_DONE ? STORE_OK : sql_fail (self->db, "events cannot be read", error);
 }
 
-static store_code_t delete_block (retention_t *self, const block_t *block,
+static store_code_t delete_block (forgetter_t *self, const block_t *block,
                                   retention_totals_t *totals, store_error_t *error)
 {
     sqlite3_bind_int64 (self->statements[EVENTS_DELETE], 1, block->key);
@@ -93,7 +93,7 @@ static store_code_t delete_block (retention_t *self, const block_t *block,
 }
 
 /* Whether the query finds a row. */
-static store_code_t ask (retention_t *self, int query, bool *found, store_error_t *error)
+static store_code_t ask (forgetter_t *self, int query, bool *found, store_error_t *error)
 {
     int rc = sqlite3_step (self->statements[query]);
     *found = rc == SQLITE_ROW;
@@ -103,7 +103,7 @@ static store_code_t ask (retention_t *self, int query, bool *found, store_error_
 }
 
 /* The newest block of a namespace tells its last sequence: it goes with the namespace alone. */
-static store_code_t delete_space (retention_t *self, const block_t *block,
+static store_code_t delete_space (forgetter_t *self, const block_t *block,
                                   retention_totals_t *totals, store_error_t *error)
 {
     int64_t ns = EVENT_SPACE (block->key);
@@ -134,7 +134,7 @@ static store_code_t delete_space (retention_t *self, const block_t *block,
     return code;
 }
 
-static store_code_t delete_old (retention_t *self, const block_t *block, retention_totals_t *totals,
+static store_code_t delete_old (forgetter_t *self, const block_t *block, retention_totals_t *totals,
                                 store_error_t *error)
 {
     bool later;
@@ -149,7 +149,7 @@ static store_code_t delete_old (retention_t *self, const block_t *block, retenti
                  : delete_space (self, block, totals, error);
 }
 
-static store_code_t forget_events (retention_t *self, const retention_limits_t *limits,
+static store_code_t forget_events (forgetter_t *self, const retention_limits_t *limits,
                                    retention_totals_t *totals, bool *more, store_error_t *error)
 {
     block_t blocks[RETENTION_SLICE];
@@ -172,7 +172,7 @@ static store_code_t forget_events (retention_t *self, const retention_limits_t *
     return code;
 }
 
-static store_code_t forget_tombstones (retention_t *self, const retention_limits_t *limits,
+static store_code_t forget_tombstones (forgetter_t *self, const retention_limits_t *limits,
                                        retention_totals_t *totals, bool *more, store_error_t *error)
 {
     sqlite3_stmt *statement = self->statements[TOMBSTONES_OLDEST];
@@ -199,7 +199,7 @@ static store_code_t forget_tombstones (retention_t *self, const retention_limits
     return sql_do (self->statements[TOMBSTONES_DELETE], "tombstones cannot be removed", error);
 }
 
-store_code_t retention_slice (retention_t *self, const retention_limits_t *limits,
+store_code_t retention_slice (forgetter_t *self, const retention_limits_t *limits,
                               retention_totals_t *totals, bool *more, store_error_t *error)
 {
     self->spaces_count = 0;

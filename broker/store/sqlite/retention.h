@@ -15,13 +15,13 @@ enum {
     RETENTION_SLICE = 500
 }; /* rows looked at in one transaction (S12) */
 
-typedef struct retention {
+typedef struct forgetter {
     sqlite3 *db;
     sqlite3_stmt *statements[RETENTION_STATEMENTS];
     int64_t looked_pos;                        /* blocks up to it were looked at in this round */
     forgotten_space_t spaces[RETENTION_SLICE]; /* forgotten in this slice */
     size_t spaces_count;
-} retention_t;
+} forgetter_t;
 
 typedef struct retention_limits {
     int64_t events_before_ms; /* events committed before it are old */
@@ -38,12 +38,12 @@ typedef struct retention_totals {
 } retention_totals_t;
 
 /* To be called when the transaction of a slice was rolled back: what it looked at still stands. */
-void retention_begin_anew (retention_t *self);
-store_code_t retention_open (retention_t *self, sqlite3 *db, store_error_t *error);
-void retention_close (retention_t *self); /* before the connection; accepts an all-zero object */
+void retention_begin_anew (forgetter_t *self);
+store_code_t retention_open (forgetter_t *self, sqlite3 *db, store_error_t *error);
+void retention_close (forgetter_t *self); /* before the connection; accepts an all-zero object */
 /* Forgets one slice; a namespace of which nothing is left but its newest, old events goes with
  * them. *more: another one would find something. */
-store_code_t retention_slice (retention_t *self, const retention_limits_t *limits,
+store_code_t retention_slice (forgetter_t *self, const retention_limits_t *limits,
                               retention_totals_t *totals, bool *more, store_error_t *error);
 
 #endif

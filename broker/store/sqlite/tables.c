@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/base/planted.h"
 #include "core/data/turn.h"
 #include "store/checksum.h"
 #include "store/sqlite/rows.h"
@@ -113,7 +114,7 @@ struct tables {
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
     name_numbers_t names;
-    retention_t retention;
+    forgetter_t retention;
     left_name_t *left; /* in the open transaction, each once */
     size_t left_count;
     size_t left_capacity;
@@ -126,6 +127,7 @@ struct tables {
     tables_meta_t meta;   /* with the changes of the open transaction */
     wal_t wal;
     bool shrunk; /* pages were given back since the last checkpoint for their sake */
+    unsigned planted_bug;
 };
 
 static uint64_t sum_of_meta (const tables_meta_t *meta)
@@ -176,6 +178,7 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
 {
     tables_t *self = memory_zero (1, sizeof (*self));
     bool created;
+    self->planted_bug = options->planted_bug;
     store_code_t code = schema_open_tables (&self->db, options, &created, error);
     if (code == STORE_OK)
         code = sql_run (self->db, "PRAGMA cache_size = -65536", error);
@@ -269,7 +272,7 @@ static store_code_t delete_task (tables_t *self, int64_t number, store_error_t *
     sqlite3_bind_int64 (statement, 1, number);
     int rc = sqlite3_step (statement);
     if (rc == SQLITE_ROW) {
-        self->meta.tasks--;
+        self->meta.tasks -= self->planted_bug != ENGINE_BUG_COUNT_NOT_TAKEN_BACK;
         leave_name (self, NAME_QUEUE, sqlite3_column_int64 (statement, 0));
         leave_name (self, NAME_SESSION, sqlite3_column_int64 (statement, 1));
         rc = sqlite3_step (statement);
@@ -342,7 +345,7 @@ static store_code_t write_body (tables_t *self, int64_t number, int kind, const 
 static store_code_t write_labels (tables_t *self, const record_t *record, store_error_t *error)
 {
     store_code_t code = STORE_OK;
-    if (record->relabelled) {
+    if (record->relabelled && self->planted_bug != ENGINE_BUG_LABEL_LEFT) {
         sqlite3_bind_int64 (self->statements[LABELS_DELETE], 1, record->number);
         code = sql_do (self->statements[LABELS_DELETE], "labels cannot be removed", error);
     }

@@ -23,8 +23,9 @@ typedef struct view {
     arena_t *arena;       /* for the row being read */
     uint32_t page_us_max; /* how long a transaction lasts */
     int64_t page_end_us;
-    damage_t *damage; /* where damaged rows are told; NULL: nowhere */
-    unsigned forgets; /* the gate's, when names were remembered */
+    unsigned planted_bug; /* test-only: see core/base/planted.h */
+    damage_t *damage;     /* where damaged rows are told; NULL: nowhere */
+    unsigned forgets;     /* the gate's, when names were remembered */
 } view_t;
 
 /* Prepares texts for view->statements. */
