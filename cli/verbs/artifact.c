@@ -77,14 +77,15 @@ static int fetch (void *context, int fd, bool in_place, uint64_t *fetched, tmq_e
                                          error);
 }
 
-static int get_file (wanted_t *self, const char *path)
+static int get_file (wanted_t *self, const char *path, bool as_file)
 {
     const fetched_t file = {.path = path,
                             .what = self->artifact->name,
                             .hash = self->artifact->hash,
                             .bytes = self->artifact->bytes,
                             .fetch = fetch,
-                            .context = self};
+                            .context = self,
+                            .as_file = as_file};
     tmq_error_t error = {0};
     if (!self->artifact->has_hash) {
         error.code = TMQ_DENIED;
@@ -93,12 +94,13 @@ static int get_file (wanted_t *self, const char *path)
     return fetched_save (&file, self->app);
 }
 
-/* The library lets no name through that leads out of the directory. */
+/* The library lets no name through that leads out of the directory. A pipe of that name was not asked
+ * for, and would be waited for. */
 static int get_into (wanted_t *self, const char *directory)
 {
     char *path = must_alloc (strlen (directory) + strlen (self->artifact->name) + 2);
     sprintf (path, "%s/%s", directory, self->artifact->name);
-    const int code = get_file (self, path);
+    const int code = get_file (self, path, true);
     if (!code)
         note (self->app, "%s", path);
     free (path);
@@ -111,7 +113,7 @@ static int get_one (wanted_t *self, const char *path, const char *directory)
     if (directory)
         return get_into (self, directory);
     if (path && strcmp (path, "-") != 0)
-        return get_file (self, path);
+        return get_file (self, path, false);
     fflush (stdout);
     error.code = fetch (self, STDOUT_FILENO, false, NULL, &error);
     return error.code == TMQ_OK ? EXIT_OK : library_error (self->app, &error, self->artifact->name);

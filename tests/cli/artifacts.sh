@@ -74,6 +74,10 @@ cmp -s all/film.mp4 large || fail 'the film of all is another one'
 [ "$(cat all/points.CSV)" = 'a,b' ] || fail 'the points are others'
 [ "$(wc -c <all/empty)" -eq 0 ] || fail 'the empty one is not there'
 [ "$(find all -type f | wc -l)" -eq 3 ] || fail 'there are other files'
+rm all/empty
+mkfifo all/empty
+run 0 timeout 30 taskctl artifact get "$id" --dir all
+[ -f all/empty ] || fail 'a pipe stands where the artifact belongs'
 run 5 taskctl artifact get "$id" nothing
 err_has "the task has no artifact 'nothing'$"
 run 2 taskctl artifact get "$id"
