@@ -94,8 +94,8 @@ static int get_file (wanted_t *self, const char *path, bool as_file)
     return fetched_save (&file, self->app);
 }
 
-/* The library lets no name through that leads out of the directory. A pipe of that name was not asked
- * for, and would be waited for. */
+/* The library lets no name through that leads out of the directory. A pipe of that name was not
+ * asked for, and would be waited for. */
 static int get_into (wanted_t *self, const char *directory)
 {
     char *path = must_alloc (strlen (directory) + strlen (self->artifact->name) + 2);
