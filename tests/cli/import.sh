@@ -5,20 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 start_broker
 
-# A broker of the same place without tasks; the one before is kept under that name.
-empty_broker ()
-{
-    stop_broker
-    mv .taskmq "$1"
-    start_broker
-}
-
-# What comes back: all but the events, which are one, and the numbering of the broker.
-without_events ()
-{
-    sed -E 's/,"events":\[.*\]\}$/}/' "$1"
-}
-
 # Tasks with everything: bodies of JSON with white space, bytes, texts; attempts, turns, relations.
 submit nobody
 bare=$id

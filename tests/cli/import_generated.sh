@@ -2,7 +2,7 @@
 # import: tasks with everything that a line can say, and with nothing, come back byte for byte.
 . "$(dirname "$0")/lib.sh"
 
-empty_broker ()
+new_broker ()
 {
     [ -z "$broker_pid" ] || stop_broker
     rm -rf .taskmq
@@ -204,13 +204,13 @@ END
 
 for seed in 1 2; do
     python3 generate.py $seed >generated || fail 'nothing was generated'
-    empty_broker
+    new_broker
     run 0 taskctl import generated
     err_has '^48 imported$'
     run 0 taskctl export
     cp out once
     python3 compare.py generated once || fail 'an import changes what a line says'
-    empty_broker
+    new_broker
     run 0 taskctl import once
     err_has '^48 imported$'
     run 0 taskctl export

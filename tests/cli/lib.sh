@@ -113,6 +113,20 @@ stop_broker ()
     broker_pid=
 }
 
+# A broker of the same place without tasks; what the one before had is kept under that name.
+empty_broker ()
+{
+    stop_broker
+    mv .taskmq "$1"
+    start_broker
+}
+
+# An export's lines without their events: an imported task has one event.
+without_events ()
+{
+    sed -E 's/,"events":\[.*\]\}$/}/' "$1"
+}
+
 kill_broker ()
 {
     kill -KILL "$broker_pid"

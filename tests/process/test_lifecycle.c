@@ -134,18 +134,6 @@ static void test_result_outlives_clean_restart (void **state)
     tmq_client_free (&client);
 }
 
-static uint64_t counter (tmq_client_t *client, const char *name)
-{
-    tmq_stats_t *stats = NULL;
-    uint64_t value = UINT64_MAX;
-    assert_int_equal (tmq_stats (&stats, client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
-    for (size_t i = 0; i < stats->counters_count; i++)
-        if (strcmp (stats->counters[i].name, name) == 0)
-            value = stats->counters[i].value;
-    tmq_stats_free (stats);
-    return value;
-}
-
 /* The option that weakens durability is told in the log and in the counters; a kill of the broker
  * still loses nothing. */
 static void test_normal_synchronisation_is_told_loudly (void **state)
@@ -160,7 +148,7 @@ static void test_normal_synchronisation_is_told_loudly (void **state)
     assert_true (daemon_logged (&broker, "a loss of power may lose"));
 
     tmq_client_t *client = daemon_client (&broker);
-    assert_int_equal (counter (client, "synchronous_normal"), 1);
+    assert_int_equal (daemon_counter (client, "synchronous_normal"), 1);
 
     tmq_id_t id = submit (client, "work", "kept");
     tmq_client_free (&client);
@@ -321,8 +309,8 @@ static void test_finished_tasks_leave_memory (void **state)
         last = submit (client, "work", "short");
         complete (worker, next (worker), "done");
     }
-    WAIT_FOR (counter (client, "live_tasks") == 0, TIMING_PATIENCE_MS);
-    assert_int_equal (counter (client, "leases"), 0);
+    WAIT_FOR (daemon_counter (client, "live_tasks") == 0, TIMING_PATIENCE_MS);
+    assert_int_equal (daemon_counter (client, "leases"), 0);
     assert_result (client, &last, 1, "done"); /* it is still there, on disk */
     tmq_client_free (&client);
 }

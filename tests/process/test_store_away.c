@@ -75,18 +75,6 @@ static int get (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms)
     return code;
 }
 
-static uint64_t counter (tmq_client_t *client, const char *name)
-{
-    tmq_stats_t *stats = NULL;
-    uint64_t value = UINT64_MAX;
-    assert_int_equal (tmq_stats (&stats, client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
-    for (size_t i = 0; i < stats->counters_count; i++)
-        if (strcmp (stats->counters[i].name, name) == 0)
-            value = stats->counters[i].value;
-    tmq_stats_free (stats);
-    return value;
-}
-
 /* Memory answers, what is new is refused and repeated, what was taken is told when it is back. */
 static void test_memory_goes_on (void **state)
 {
@@ -96,15 +84,15 @@ static void test_memory_goes_on (void **state)
     tmq_id_t other;
     begin (&stage, 0);
     assert_int_equal (submit (stage.client, &id, TIMING_PATIENCE_MS), TMQ_OK);
-    assert_int_equal (counter (stage.client, "store_away_ms"), 0);
-    assert_true (counter (stage.client, "lease_left_ms") == UINT64_MAX); /* there is none */
-    assert_int_equal (counter (stage.client, "server_commits_inline"), 0);
+    assert_int_equal (daemon_counter (stage.client, "store_away_ms"), 0);
+    assert_true (daemon_counter (stage.client, "lease_left_ms") == UINT64_MAX); /* there is none */
+    assert_int_equal (daemon_counter (stage.client, "server_commits_inline"), 0);
     away_switch_set (stage.control, 1);
     WAIT_FOR (daemon_logged (&stage.broker, "DATABASE-AWAY"), TIMING_PATIENCE_MS);
-    assert_true (counter (stage.client, "store_away_ms") > 0);
+    assert_true (daemon_counter (stage.client, "store_away_ms") > 0);
     assert_int_equal (get (stage.client, &id, TIMING_PATIENCE_MS), TMQ_OK);
     assert_int_equal (submit (stage.client, &other, SHORT_MS), TMQ_UNAVAILABLE);
-    assert_true (counter (stage.client, "unavailable") > 0);
+    assert_true (daemon_counter (stage.client, "unavailable") > 0);
     assert_int_equal (tmq_cancel (NULL, stage.client, &id, NULL, SHORT_MS, NULL), TMQ_UNKNOWN);
     away_switch_set (stage.control, 0);
     assert_int_equal (submit (stage.client, &other, TIMING_PATIENCE_MS), TMQ_OK);
@@ -124,7 +112,7 @@ static void test_nothing_leaves_after_the_lease (void **state)
     tmq_id_t id;
     begin (&stage, LEASE_MS);
     assert_int_equal (submit (stage.client, &id, TIMING_PATIENCE_MS), TMQ_OK);
-    assert_in_range (counter (stage.client, "lease_left_ms"), 1, LEASE_MS);
+    assert_in_range (daemon_counter (stage.client, "lease_left_ms"), 1, LEASE_MS);
     away_switch_set (stage.control, 1);
     WAIT_FOR (daemon_logged (&stage.broker, "no longer surely ours"), TIMING_PATIENCE_MS);
     assert_int_equal (get (stage.client, &id, SHORT_MS), TMQ_UNREACHABLE); /* memory has it */

@@ -140,6 +140,18 @@ tmq_client_t *daemon_client (const daemon_t *self)
     return client;
 }
 
+uint64_t daemon_counter (tmq_client_t *client, const char *name)
+{
+    tmq_stats_t *stats = NULL;
+    uint64_t value = UINT64_MAX;
+    assert_int_equal (tmq_stats (&stats, client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    for (size_t i = 0; i < stats->counters_count; i++)
+        if (strcmp (stats->counters[i].name, name) == 0)
+            value = stats->counters[i].value;
+    tmq_stats_free (stats);
+    return value;
+}
+
 void daemon_wait_ready (const daemon_t *self)
 {
     tmq_client_t *client = daemon_client (self);

@@ -11,6 +11,7 @@
 #define TASKMQ_TESTS_DAEMON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "taskmq.h"
@@ -53,6 +54,8 @@ bool daemon_logged (const daemon_t *self, const char *text);
 
 /* A client of it; not yet connected. */
 tmq_client_t *daemon_client (const daemon_t *self);
+/* A number of the broker's stats; UINT64_MAX: it tells none of that name. */
+uint64_t daemon_counter (tmq_client_t *client, const char *name);
 /* The path of a program that the build made. Static memory. */
 const char *daemon_program (const char *name);
 /* A free TCP port of the loopback below the ephemeral range. */

@@ -218,6 +218,8 @@ uint64_t rig_ask_as (rig_t *self, size_t peer, const Taskmq__Assignment *assignm
 uint64_t rig_take_answers (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                            uint64_t seen);
 uint64_t rig_answer (rig_t *self, size_t peer, unsigned n, const char *key, const char *json);
+/* The first page of a task's artifacts, as peer 0 gets it. Lent until the rig's next message. */
+const Taskmq__ArtifactPage *rig_artifacts (rig_t *self, unsigned n);
 uint64_t rig_inbox (rig_t *self, size_t peer, Taskmq__Inbox *inbox);
 uint64_t rig_cancel_ack (rig_t *self, size_t peer, const Taskmq__Assignment *assignment);
 uint64_t rig_renew (rig_t *self, size_t peer, unsigned worker,

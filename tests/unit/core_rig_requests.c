@@ -632,3 +632,19 @@ message_t rig_message_of (rig_t *rig, size_t peer, const Taskmq__Request *reques
     envelope.requests = list;
     return (message_t){.peer = from->id, .identity = from->identity, .envelope = &envelope};
 }
+
+const Taskmq__ArtifactPage *rig_artifacts (rig_t *self, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__Artifacts message = TASKMQ__ARTIFACTS__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    message.task_id = (ProtobufCBinaryData){sizeof (id.bytes), id.bytes};
+    request.op_case = TASKMQ__REQUEST__OP_ARTIFACTS;
+    request.artifacts = &message;
+    uint64_t sent = rig_send (self, 0, &request, NULL, 0);
+    rig_settle (self);
+    const rig_item_t *item = rig_reply (self, 0, sent);
+    assert_int_equal (item->reply->code, TMQ_OK);
+    assert_int_equal (item->reply->body_case, TASKMQ__REPLY__BODY_ARTIFACT_PAGE);
+    return item->reply->artifact_page;
+}

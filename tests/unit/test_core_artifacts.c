@@ -94,22 +94,6 @@ static unsigned put_large (rig_t *rig, const Taskmq__Assignment *assignment, con
     return rig_code (rig, 1, request);
 }
 
-static const Taskmq__ArtifactPage *list (rig_t *rig, unsigned n)
-{
-    tmq_id_t id = rig_id (n);
-    Taskmq__Artifacts message = TASKMQ__ARTIFACTS__INIT;
-    Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    message.task_id = (ProtobufCBinaryData){sizeof (id.bytes), id.bytes};
-    request.op_case = TASKMQ__REQUEST__OP_ARTIFACTS;
-    request.artifacts = &message;
-    uint64_t sent = rig_send (rig, 0, &request, NULL, 0);
-    rig_settle (rig);
-    const rig_item_t *item = rig_reply (rig, 0, sent);
-    assert_int_equal (item->reply->code, TMQ_OK);
-    assert_int_equal (item->reply->body_case, TASKMQ__REPLY__BODY_ARTIFACT_PAGE);
-    return item->reply->artifact_page;
-}
-
 static uint64_t send_read (rig_t *rig, unsigned n, const char *name, uint64_t offset,
                            uint32_t limit, const ProtobufCBinaryData *expected)
 {
@@ -159,7 +143,7 @@ static void what_is_attached_is_read (void **state)
     assert_int_equal (rig_code (rig, 1, request), TMQ_OK);
     assert_int_equal (put_as (rig, assignment, "a", "", ""), TMQ_OK);
     for (int again = 0; again < 2; again++) {
-        const Taskmq__ArtifactPage *page = list (rig, SUBJECT);
+        const Taskmq__ArtifactPage *page = rig_artifacts (rig, SUBJECT);
         assert_int_equal (page->n_artifacts, 2);
         assert_string_equal (page->artifacts[0]->name, "a");
         assert_string_equal (page->artifacts[0]->type, "application/octet-stream");
@@ -239,7 +223,7 @@ static void the_newest_has_the_name (void **state)
     assert_int_equal (assignment->attempt, 2);
     assert_int_equal (put (rig, assignment, "a", "of 2"), TMQ_OK);
     assert_int_equal (put (rig, assignment, "b", "beside"), TMQ_OK);
-    const Taskmq__ArtifactPage *page = list (rig, SUBJECT);
+    const Taskmq__ArtifactPage *page = rig_artifacts (rig, SUBJECT);
     assert_int_equal (page->n_artifacts, 2);
     assert_int_equal (page->artifacts[0]->attempt, 2);
     assert_body (rig, SUBJECT, "a", "of 2");
@@ -258,7 +242,7 @@ static void only_the_holder_attaches (void **state)
     assert_int_equal (put (rig, &stolen, "b", "late"), TMQ_STALE_LEASE);
     stolen.secret = (ProtobufCBinaryData){sizeof (secret), secret};
     assert_int_equal (put (rig, &stolen, "a", "theirs"), TMQ_STALE_LEASE);
-    assert_int_equal (list (rig, SUBJECT)->n_artifacts, 1);
+    assert_int_equal (rig_artifacts (rig, SUBJECT)->n_artifacts, 1);
     assert_body (rig, SUBJECT, "a", "mine"); /* after its end, too */
 }
 
@@ -284,7 +268,7 @@ static void limits_are_answered (void **state)
     memset (name, 'x', sizeof (name) - 1);
     name[TMQ_ARTIFACT_NAME_BYTES_MAX] = '\0';
     assert_int_equal (put (rig, assignment, "7", name), TMQ_LIMIT); /* bytes of the task */
-    assert_int_equal (list (rig, SUBJECT)->n_artifacts, TMQ_ARTIFACTS_MAX);
+    assert_int_equal (rig_artifacts (rig, SUBJECT)->n_artifacts, TMQ_ARTIFACTS_MAX);
     assignment = begin (rig, SUBJECT + 1);
     assert_int_equal (put (rig, assignment, "a", name), TMQ_LIMIT); /* of the namespace */
     memset (type, 't', sizeof (type) - 1);

@@ -62,21 +62,6 @@ static Taskmq__Blob add_uploaded (given_t *given, things_t *things, const char *
     return blob;
 }
 
-static const Taskmq__ArtifactPage *list (rig_t *rig, unsigned n)
-{
-    tmq_id_t id = rig_id (n);
-    Taskmq__Artifacts message = TASKMQ__ARTIFACTS__INIT;
-    Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    message.task_id = (ProtobufCBinaryData){sizeof (id.bytes), id.bytes};
-    request.op_case = TASKMQ__REQUEST__OP_ARTIFACTS;
-    request.artifacts = &message;
-    uint64_t sent = rig_send (rig, 0, &request, NULL, 0);
-    rig_settle (rig);
-    const rig_item_t *item = rig_reply (rig, 0, sent);
-    assert_int_equal (item->reply->code, TMQ_OK);
-    return item->reply->artifact_page;
-}
-
 /* part 3 with a name, or 4 with an attempt. */
 static uint64_t send_read (rig_t *rig, const char *name, uint32_t attempt)
 {
@@ -133,7 +118,7 @@ static void artifacts_come_along (void **state)
     given_upload (rig, 0, &plot);
     assert_false (given_item (rig, &given)->existing);
     for (int i = 0; i < 2; i++) {
-        const Taskmq__ArtifactPage *page = list (rig, SUBJECT);
+        const Taskmq__ArtifactPage *page = rig_artifacts (rig, SUBJECT);
         assert_int_equal (page->n_artifacts, 4);
         assert_string_equal (page->artifacts[0]->name, "empty");
         assert_string_equal (page->artifacts[1]->name, "film.mp4");
@@ -168,7 +153,7 @@ static void a_task_that_waits_has_artifacts (void **state)
     add_small (&given, &things, "log", "of the first attempt");
     given_item (rig, &given);
     assert_body (rig, "log", 0, "of the first attempt");
-    assert_int_equal (list (rig, SUBJECT)->n_artifacts, 1);
+    assert_int_equal (rig_artifacts (rig, SUBJECT)->n_artifacts, 1);
 }
 
 static void a_hundred_are_uploaded_first (void **state)
@@ -184,7 +169,7 @@ static void a_hundred_are_uploaded_first (void **state)
         given_upload (rig, 0, &blob);
     }
     given_item (rig, &given);
-    assert_int_equal (list (rig, SUBJECT)->n_artifacts, TMQ_ARTIFACTS_MAX);
+    assert_int_equal (rig_artifacts (rig, SUBJECT)->n_artifacts, TMQ_ARTIFACTS_MAX);
     Taskmq__Blob first = TASKMQ__BLOB__INIT;
     first.bytes = LARGE;
     first.hash = things.infos[0].hash;
