@@ -19,6 +19,8 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.14)
 pkg_check_modules(SMARTCOLS REQUIRED IMPORTED_TARGET smartcols>=2.36)
 pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw>=6.3)
 pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent_core>=2.1.12)
+# Without it the broker has no store "postgresql", and says so.
+pkg_check_modules(LIBPQ IMPORTED_TARGET libpq>=14)
 # It comes without a file for pkg-config.
 find_path(HTTP_PARSER_INCLUDE http_parser.h)
 find_library(HTTP_PARSER_LIBRARY http_parser)

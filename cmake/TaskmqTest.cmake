@@ -8,6 +8,10 @@
 #                [LABELS label...] [TIMEOUT seconds] [SERIAL])
 #     A shell script, run by ctest with sh (or bash, if its first line says so).
 #
+#   tmq_add_postgres_test(...), as tmq_add_test
+#     A program that starts PostgreSQL (tests/support/postgres.h). In a build without libpq there is
+#     no such program, and the test is counted as skipped.
+#
 # Every test runs in <build>/tests and finds the programs through TASKMQ_BIN (<build>/bin) and the
 # tree through TASKMQ_SOURCE. Programs named by DEPENDS are built before the test program is.
 # The default time limit is 300 seconds: more than five times what the slowest test takes under ASan.
@@ -72,6 +76,17 @@ function(tmq_add_script_test)
     add_test(NAME ${arg_NAME} COMMAND ${shell} "${script}" ${arg_ARGS}
         WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
     tmq_test_properties(${arg_NAME} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_SERIAL}")
+endfunction()
+
+function(tmq_add_postgres_test)
+    if(LIBPQ_FOUND)
+        tmq_add_test(${ARGN})
+    else()
+        cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;TIMEOUT"
+            "SOURCES;LIBS;DEFINES;DEPENDS;LABELS")
+        tmq_add_script_test(NAME ${arg_NAME} LABELS ${arg_LABELS}
+            SCRIPT "${PROJECT_SOURCE_DIR}/tests/support/postgres.sh" ARGS built)
+    endif()
 endfunction()
 
 # A case of a suite of attacks, tests/SUITE/SUITE.py. percent: how much of its amounts; sanitizers

@@ -18,6 +18,10 @@
 #   signal NAME SIGNAL      to that process
 #   eventually COMMAND...   repeats it until it succeeds, for at most a minute
 #   status_of ID            prints the status of a task
+#   start_postgres [NAME=VALUE...]  a server of the scenario's own (tests/support/postgres.sh), which
+#                           $database is the URI of; where it is not installed the scenario is skipped
+#   kill_postgres           kill -9 of it with all its processes; start_postgres starts it again
+#   sql STATEMENTS          by its superuser, in the database taskmq
 
 set -u
 export LC_ALL=C.UTF-8
@@ -37,6 +41,9 @@ last_command=
 
 broker_pid=
 broker_options=
+postgres_pid=
+postgres_home=
+database=
 spawned=
 
 clean_up ()
@@ -49,6 +56,12 @@ clean_up ()
     if [ -n "$broker_pid" ]; then
         kill -KILL "$broker_pid" 2>/dev/null
         wait "$broker_pid" 2>/dev/null
+    fi
+    if [ -n "$postgres_pid" ]; then
+        kill_postgres
+    fi
+    if [ -n "$postgres_home" ]; then
+        sh "$postgres_script" remove "$postgres_home"
     fi
     cd /
     tries=0
@@ -163,6 +176,37 @@ ended ()
     cp "$1.out" out
     cp "$1.err" err
     [ "$ended_with" -eq "$2" ] || fail "$1 ended with $ended_with, not $2"
+}
+
+# --- PostgreSQL ---------------------------------------------------------------------------------
+
+postgres_script=$(cd "$scenario_dir/../support" && pwd)/postgres.sh
+
+start_postgres ()
+{
+    if [ -z "$postgres_home" ]; then
+        postgres_programs=$(sh "$postgres_script" found) || exit $?
+        postgres_home=$(mktemp -d "/tmp/tmq-pg-$scenario.XXXXXX")
+        sh "$postgres_script" make "$postgres_home" || fail "there is no server"
+        # shellcheck disable=SC2034 # the scenarios use it
+        database="postgresql:///taskmq?host=$postgres_home&user=taskmq"
+    fi
+    sh "$postgres_script" run "$postgres_home" "$@" >>postgres.log 2>&1 &
+    postgres_pid=$!
+    eventually sql 'SELECT 1'
+}
+
+kill_postgres ()
+{
+    sh "$postgres_script" kill "$postgres_pid"
+    wait "$postgres_pid" 2>/dev/null
+    postgres_pid=
+}
+
+sql ()
+{
+    "$postgres_programs/psql" -X -q -A -t -v ON_ERROR_STOP=1 -h "$postgres_home" -U postgres -d taskmq \
+        -c "$1"
 }
 
 # --- what was printed ---------------------------------------------------------------------------
