@@ -9,10 +9,9 @@
 #ifndef TASKMQ_STORE_NAMES_H
 #define TASKMQ_STORE_NAMES_H
 
+#include "store/name_kind.h"
 #include "store/number_map.h"
 #include "store/sqlite/sql.h"
-
-typedef enum name_kind { NAME_NAMESPACE = 0, NAME_OWNER, NAME_QUEUE, NAME_SESSION } name_kind_t;
 
 enum { NAMES_STATEMENTS = 6 };
 

@@ -15,11 +15,11 @@
 #include "ids.h"
 #include "store/events.h"
 #include "store/select.h"
+#include "store/sqlite/entries.h"
 #include "store/sqlite/kind_rows.h"
-#include "store/sqlite/ranges.h"
 
 enum statement {
-    ROW_BARE = RANGES_STATEMENTS,
+    ROW_BARE = ENTRIES_STATEMENTS,
     IDS,
     ID_OF,
     BLOCK_UPTO,
@@ -36,25 +36,25 @@ enum statement {
 
 #define BLOCK_COLUMNS "SELECT " ROW_EVENTS_COLUMNS " FROM event "
 
-static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
-    [ROW_BARE - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number = ?1",
+static const char *const TEXTS[EXPORT_FIRST - ENTRIES_STATEMENTS] = {
+    [ROW_BARE - ENTRIES_STATEMENTS] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number = ?1",
     /* Ids are made in the order of time, so the index alone has the newest. */
-    [IDS - RANGES_STATEMENTS] =
+    [IDS - ENTRIES_STATEMENTS] =
         "SELECT id, number FROM task WHERE ns = ?1 ORDER BY id DESC LIMIT ?2",
-    [ID_OF - RANGES_STATEMENTS] = "SELECT id, number FROM task WHERE number = ?1",
-    [BLOCK_UPTO - RANGES_STATEMENTS] =
+    [ID_OF - ENTRIES_STATEMENTS] = "SELECT id, number FROM task WHERE number = ?1",
+    [BLOCK_UPTO - ENTRIES_STATEMENTS] =
         BLOCK_COLUMNS "WHERE key >= ?1 AND key <= ?2 ORDER BY key DESC LIMIT 1",
-    [BLOCKS_FROM - RANGES_STATEMENTS] = BLOCK_COLUMNS "WHERE key >= ?1 AND key < ?2 ORDER BY key",
-    [BLOCK_FIRST - RANGES_STATEMENTS] =
+    [BLOCKS_FROM - ENTRIES_STATEMENTS] = BLOCK_COLUMNS "WHERE key >= ?1 AND key < ?2 ORDER BY key",
+    [BLOCK_FIRST - ENTRIES_STATEMENTS] =
         "SELECT key FROM event WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT 1",
-    [ROWS_FROM - RANGES_STATEMENTS] = KIND_ROWS_FROM,
-    [NEWEST_OF - RANGES_STATEMENTS] = "SELECT last_event FROM task WHERE ns = ?1 AND id = ?2",
-    [ATTEMPTS_FROM - RANGES_STATEMENTS] =
+    [ROWS_FROM - ENTRIES_STATEMENTS] = KIND_ROWS_FROM,
+    [NEWEST_OF - ENTRIES_STATEMENTS] = "SELECT last_event FROM task WHERE ns = ?1 AND id = ?2",
+    [ATTEMPTS_FROM - ENTRIES_STATEMENTS] =
         "SELECT " ROW_ATTEMPT_COLUMNS " FROM attempt WHERE number = ?1 AND attempt > ?2"
         " ORDER BY attempt",
-    [WHOLE_FROM - RANGES_STATEMENTS] =
+    [WHOLE_FROM - ENTRIES_STATEMENTS] =
         "SELECT " ROW_COLUMNS " FROM task WHERE number > ?1 ORDER BY number",
-    [LASTING - RANGES_STATEMENTS] =
+    [LASTING - ENTRIES_STATEMENTS] =
         "SELECT " ROW_COLUMNS_BARE " FROM task INDEXED BY task_lasting"
         " WHERE ns = ?1 AND number < ?2 AND expires_at = 0 AND status >= 4 AND leased = 0"
         " ORDER BY number DESC",
@@ -72,6 +72,7 @@ typedef struct page_read {
     size_t resolved; /* RESOLVE: live tasks that were looked at */
     size_t judged;   /* STANDING, PICK: so many have their answer */
     int64_t number;  /* WHOLE, LASTING: the last one that was looked at */
+    entries_t entries;
     ranges_t ranges;
     event_chain_t history;
     kind_page_t rows;
@@ -83,8 +84,8 @@ store_code_t readers_open (readers_t *self, const char *directory, gate_t *gate,
                            uint32_t page_us_max, store_error_t *error)
 {
     const char *texts[STATEMENTS];
-    memcpy (texts, RANGES_TEXTS, sizeof (RANGES_TEXTS));
-    memcpy (texts + RANGES_STATEMENTS, TEXTS, sizeof (TEXTS));
+    memcpy (texts, ENTRIES_TEXTS, sizeof (ENTRIES_TEXTS));
+    memcpy (texts + ENTRIES_STATEMENTS, TEXTS, sizeof (TEXTS));
     memcpy (texts + EXPORT_FIRST, EXPORT_TEXTS, sizeof (EXPORT_TEXTS));
     *self = (readers_t){.export = {.statements = EXPORT_FIRST}};
     store_code_t code = view_open (&self->view, directory, gate, texts, STATEMENTS, error);
@@ -527,7 +528,7 @@ static store_code_t pick (page_read_t *job, int64_t number, store_error_t *error
         return view_go_on (job->view, code, error);
     bool wanted = select_matches (&job->read->filter, record);
     if (wanted)
-        code = ranges_find_marks (job->view, &job->read->filter, number, &wanted, error);
+        code = entries_find_marks (job->view, &job->read->filter, number, &wanted, error);
     if (wanted && code == STORE_OK)
         add_record (job, record);
     else
@@ -637,6 +638,16 @@ static page_t *const PAGES[] = {
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
                                     TMQ_STATUS_INPUT_REQUIRED};
 
+static store_code_t walk_ranges (page_read_t *job, const filter_t *filter, int64_t before_number,
+                                 store_error_t *error)
+{
+    job->entries = (entries_t){.view = job->view};
+    store_code_t code =
+        ranges_open (&job->ranges, &ENTRIES_CALLS, &job->entries, filter, before_number, error);
+    job->ranges.planted_bug = job->view->planted_bug;
+    return code;
+}
+
 /* What the first page finds out before its work. */
 static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t *error)
 {
@@ -655,7 +666,7 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
     switch (read->kind) {
     case READ_LIST:
     case READ_COUNT:
-        code = ranges_open (&job->ranges, job->view, &read->filter, read->before_number, error);
+        code = walk_ranges (job, &read->filter, read->before_number, error);
         job->ranges.lists = read->kind == READ_LIST;
         job->ranges.vain_max = read->vain_max;
         return code;
@@ -664,7 +675,7 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
                            .scope = read->filter.scope,
                            .statuses = LIVE,
                            .statuses_count = sizeof (LIVE) / sizeof (LIVE[0])};
-        return ranges_open (&job->ranges, job->view, live, 0, error);
+        return walk_ranges (job, live, 0, error);
     case READ_HISTORY:
         event_chain_start (&job->history, read);
         if (job->ns == 0)

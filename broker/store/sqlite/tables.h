@@ -10,7 +10,7 @@
 #include "store/dirty.h"
 #include "store/sqlite/copy.h"
 #include "store/sqlite/gate.h"
-#include "store/sqlite/order.h"
+#include "store/sqlite/order_row.h"
 #include "store/sqlite/retention.h"
 #include "store/sqlite/sql.h"
 

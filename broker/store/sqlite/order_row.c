@@ -2,12 +2,10 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "store/sqlite/order.h"
+#include "store/sqlite/order_row.h"
 
 #include "core/data/row.h"
 #include "store/sqlite/rows.h"
-
-const char ORDER_KEY[6] = "times";
 
 enum { FIND, NEWEST, ALL, STATEMENTS };
 
@@ -17,56 +15,19 @@ static const char *const TEXTS[STATEMENTS] = {
     [ALL] = "SELECT number, created_at FROM task ORDER BY number",
 };
 
-bool order_add (order_t *self, int64_t number, int64_t created_at)
-{
-    if (created_at >= self->high) {
-        self->high = created_at;
-        return false;
-    }
-    if (self->last == 0 || number < self->first)
-        self->first = number;
-    if (number > self->last)
-        self->last = number;
-    return true;
-}
-
-static void pack_number (uint8_t *out, int64_t number)
-{
-    for (int i = 7; i >= 0; i--, number >>= 8)
-        out[i] = (uint8_t) number;
-}
-
-static int64_t unpack_number (const uint8_t *bytes)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < 8; i++)
-        number = number << 8 | bytes[i];
-    return (int64_t) number;
-}
-
-void order_pack (const order_t *self, uint8_t out[ORDER_BYTES])
-{
-    pack_number (out, self->first);
-    pack_number (out + 8, self->last);
-    pack_number (out + 16, self->high);
-}
-
 void order_bind (sqlite3_stmt *statement)
 {
     sqlite3_bind_int (statement, 1, ROW_KIND_ORDER);
     sqlite3_bind_blob (statement, 2, ORDER_KEY, sizeof (ORDER_KEY), SQLITE_STATIC);
 }
 
-bool order_unpack (order_t *out, sqlite3_stmt *row)
+bool order_unpack_row (order_t *out, sqlite3_stmt *row)
 {
     const uint8_t *body = sqlite3_column_blob (row, 0);
     size_t bytes = (size_t) sqlite3_column_bytes (row, 0);
     uint64_t sum = row_sum_of_kind_row (ROW_KIND_ORDER, ORDER_KEY, sizeof (ORDER_KEY), body, bytes,
                                         sqlite3_column_int64 (row, 2));
-    if (bytes != ORDER_BYTES || sum != (uint64_t) sqlite3_column_int64 (row, 1))
-        return false;
-    *out = (order_t){unpack_number (body), unpack_number (body + 8), unpack_number (body + 16)};
-    return true;
+    return sum == (uint64_t) sqlite3_column_int64 (row, 1) && order_unpack (out, body, bytes);
 }
 
 static store_code_t go_through (order_t *out, sqlite3_stmt *statement, store_error_t *error)
@@ -84,7 +45,7 @@ static store_code_t find (order_t *out, bool *known, sqlite3_stmt *statements[ST
 {
     order_bind (statements[FIND]);
     int rc = sqlite3_step (statements[FIND]);
-    *known = rc == SQLITE_ROW && order_unpack (out, statements[FIND]);
+    *known = rc == SQLITE_ROW && order_unpack_row (out, statements[FIND]);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return sql_fail (sqlite3_db_handle (statements[FIND]), "cannot be read", error);
     if (!*known)
