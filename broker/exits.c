@@ -45,6 +45,8 @@ exits_t exits_of_store (store_code_t code)
     case STORE_ERROR_ACCESS: return EXITS_DATA;
     case STORE_ERROR_BUSY: return EXITS_BUSY;
     case STORE_ERROR_FENCED: return EXITS_FENCED;
+    case STORE_ERROR_OWNED: return EXITS_RUNNING;
+    case STORE_ERROR_CUT: return EXITS_ROLLBACK;
     }
     return EXITS_INTERNAL;
 }

@@ -16,6 +16,8 @@ typedef enum store_code {
     STORE_ERROR_ACCESS,  /* the directory or a file cannot be opened */
     STORE_ERROR_BUSY,    /* somebody else holds the database: a bug or a foreign tool */
     STORE_ERROR_FENCED,  /* another broker took over */
+    STORE_ERROR_OWNED,   /* another broker owns the data */
+    STORE_ERROR_CUT,     /* what was acknowledged is not there any more */
     STORE_ERROR_DAMAGED, /* one row is not what was written; all others may be read */
     STORE_ERROR_AWAY     /* out of reach for now; nothing was read */
 } store_code_t;

@@ -60,13 +60,16 @@ typedef struct store_options {
     uint64_t log_bytes_max; /* STORE_LOG_BYTES_MAX */
     /* What is committed is kept there, too; NULL: nowhere. Lent until the store is open. */
     const struct archive_options *archive;
+    /* Where postgresql keeps everything (store/postgresql/database_options.h), lent as that; unused
+     * by the others. */
+    const struct database_options *database;
     unsigned planted_bug; /* test-only: 0 in the broker; see core/base/planted.h */
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
         NULL, 20000, 250, 16u << 20, false, 20000, INT64_C (7) * 86400000, UINT64_C (1) << 30,     \
             INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL, NULL,                 \
-            STORE_LOG_BYTES_MAX, NULL, 0                                                           \
+            STORE_LOG_BYTES_MAX, NULL, NULL, 0                                                     \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a

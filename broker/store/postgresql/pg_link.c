@@ -1,0 +1,677 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/postgresql/pg_link.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/memory.h"
+#include "timestamp.h"
+
+enum {
+    WAIT_STEP_MS = 100,
+    TARGET_KEYWORDS_MAX = 64, /* libpq knows about forty */
+    SCHEMA_BYTES_MAX = 63     /* as the server cuts names */
+};
+
+/* Where it leads. */
+
+/* What the URI leaves open. A connection whose other end is gone is noticed within seconds. */
+static const char *const DEFAULTS[][2] = {
+    {"connect_timeout", "3"},       {"keepalives_idle", "2"},
+    {"keepalives_interval", "1"},   {"keepalives_count", "3"},
+    {"tcp_user_timeout", "4000"},   {"target_session_attrs", "read-write"},
+    {"application_name", "taskmq"}, {"client_encoding", "UTF8"},
+};
+
+static const char *keyword_value (const pg_target_t *self, const char *keyword)
+{
+    for (size_t i = 0; self->keywords[i] != NULL; i++)
+        if (strcmp (self->keywords[i], keyword) == 0)
+            return self->values[i];
+    return NULL;
+}
+
+static void add_keyword (pg_target_t *self, size_t *count, const char *keyword, const char *value)
+{
+    if (*count == TARGET_KEYWORDS_MAX || keyword_value (self, keyword) != NULL)
+        return;
+    self->keywords[*count] = memory_text (keyword);
+    self->values[(*count)++] = memory_text (value);
+}
+
+/* All hosts are sockets or the loopback: nobody listens in between. */
+static bool is_local (const pg_target_t *self)
+{
+    const char *hosts = keyword_value (self, "host");
+    if (hosts == NULL)
+        return keyword_value (self, "hostaddr") == NULL;
+    for (const char *host = hosts; host != NULL; host = strchr (host, ',')) {
+        host += *host == ',';
+        size_t length = strcspn (host, ",");
+        bool loopback = (length == 9 && strncmp (host, "localhost", 9) == 0) ||
+                        (length == 9 && strncmp (host, "127.0.0.1", 9) == 0) ||
+                        (length == 3 && strncmp (host, "::1", 3) == 0);
+        if (length > 0 && *host != '/' && *host != '@' && !loopback)
+            return false;
+    }
+    return keyword_value (self, "hostaddr") == NULL;
+}
+
+static void describe (pg_target_t *self)
+{
+    char text[256];
+    const char *host = keyword_value (self, "host");
+    const char *port = keyword_value (self, "port");
+    const char *name = keyword_value (self, "dbname");
+    snprintf (text, sizeof (text), "database %.60s at %.100s:%.20s", name == NULL ? "?" : name,
+              host == NULL ? "the local socket" : host, port == NULL ? "5432" : port);
+    self->where = memory_text (text);
+}
+
+static store_code_t take_uri (pg_target_t *self, const database_options_t *options,
+                              store_error_t *error)
+{
+    char *why = NULL;
+    PQconninfoOption *given = PQconninfoParse (options->uri, &why);
+    if (given == NULL) {
+        store_fail (error, STORE_ERROR_ACCESS, "database/uri: %.300s",
+                    why == NULL ? "no memory" : why);
+        PQfreemem (why);
+        return error->code;
+    }
+    size_t count = 0;
+    bool secret = false;
+    for (const PQconninfoOption *option = given; option->keyword != NULL; option++) {
+        bool set = option->val != NULL && option->val[0] != '\0';
+        secret = secret || (set && strcmp (option->keyword, "password") == 0);
+        if (set)
+            add_keyword (self, &count, option->keyword, option->val);
+    }
+    PQconninfoFree (given);
+    if (secret)
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "database/uri has a password in it, which others could see: put it into "
+                           "a passfile (database/passfile, mode 0600)");
+    if (options->passfile != NULL)
+        add_keyword (self, &count, "passfile", options->passfile);
+    add_keyword (self, &count, "sslmode", is_local (self) ? "prefer" : "verify-full");
+    for (size_t i = 0; i < sizeof (DEFAULTS) / sizeof (DEFAULTS[0]); i++)
+        add_keyword (self, &count, DEFAULTS[i][0], DEFAULTS[i][1]);
+    describe (self);
+    return STORE_OK;
+}
+
+static bool is_plain_name (const char *name)
+{
+    size_t length = strlen (name);
+    if (length == 0 || length > SCHEMA_BYTES_MAX || isdigit ((unsigned char) name[0]))
+        return false;
+    for (; *name != '\0'; name++)
+        if (!islower ((unsigned char) *name) && !isdigit ((unsigned char) *name) && *name != '_')
+            return false;
+    return true;
+}
+
+static bool is_durable (const char *synchronous_commit)
+{
+    return strcmp (synchronous_commit, "on") == 0 || strcmp (synchronous_commit, "local") == 0 ||
+           strcmp (synchronous_commit, "remote_apply") == 0;
+}
+
+/* Whatever the role or the database were set to, a session of ours is set like this. */
+static store_code_t make_settings (pg_target_t *self, const database_options_t *options,
+                                   store_error_t *error)
+{
+    char text[768];
+    const char *schema = options->schema == NULL ? "taskmq" : options->schema;
+    const char *commit = options->synchronous_commit == NULL ? "on" : options->synchronous_commit;
+    if (!is_plain_name (schema) || strncmp (schema, "pg_", 3) == 0)
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "database/schema '%.100s': a plain name has small letters, digits and _",
+                           schema);
+    if (!is_durable (commit))
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "database/synchronous_commit '%.100s': on, remote_apply or local",
+                           commit);
+    snprintf (text, sizeof (text),
+              "SET search_path = %s; SET synchronous_commit = %s; SET jit = off;"
+              " SET plan_cache_mode = force_generic_plan; SET statement_timeout = 0;"
+              " SET lock_timeout = 0; SET idle_in_transaction_session_timeout = '5s';"
+              " SET default_transaction_isolation = 'read committed';"
+              " SET default_transaction_deferrable = off; SET bytea_output = 'hex';"
+              " SET row_security = off; SET client_min_messages = error",
+              schema, commit);
+    self->schema = memory_text (schema);
+    self->settings = memory_text (text);
+    return STORE_OK;
+}
+
+store_code_t pg_target_init (pg_target_t *self, const database_options_t *options,
+                             store_error_t *error)
+{
+    memset (self, 0, sizeof (*self));
+    if (options == NULL || options->uri == NULL || options->uri[0] == '\0')
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "store postgresql needs database/uri (--database URI)");
+    self->keywords = memory_zero (TARGET_KEYWORDS_MAX + 1, sizeof (char *));
+    self->values = memory_zero (TARGET_KEYWORDS_MAX + 1, sizeof (char *));
+    store_code_t code = take_uri (self, options, error);
+    return code == STORE_OK ? make_settings (self, options, error) : code;
+}
+
+void pg_target_destroy (pg_target_t *self)
+{
+    for (size_t i = 0; self->keywords != NULL && self->keywords[i] != NULL; i++) {
+        free (self->keywords[i]);
+        free (self->values[i]);
+    }
+    free (self->keywords);
+    free (self->values);
+    free (self->settings);
+    free (self->schema);
+    free (self->where);
+    memset (self, 0, sizeof (*self));
+}
+
+/* Errors. */
+
+typedef struct state_meaning {
+    const char *state; /* or the class that it begins with */
+    store_code_t code;
+} state_meaning_t;
+
+/* The first that fits. */
+static const state_meaning_t MEANINGS[] = {
+    {"08", STORE_ERROR_AWAY},    /* the connection */
+    {"57P", STORE_ERROR_AWAY},   /* shut down, crashed, starts, terminated */
+    {"25006", STORE_ERROR_AWAY}, /* read only: it is not the primary any more */
+    {"25P03", STORE_ERROR_AWAY}, /* idle in a transaction for too long: this process stood still */
+    {"53100", STORE_ERROR_FULL}, /* disk full */
+    {"53300", STORE_ERROR_AWAY}, /* too many connections */
+    {"53", STORE_ERROR_BUSY},    /* out of memory, a limit */
+    {"40", STORE_ERROR_BUSY},    /* rolled back by the server */
+    {"55P03", STORE_ERROR_BUSY}, /* a lock */
+    {"57014", STORE_ERROR_BUSY}, /* cancelled, or took too long */
+    {"28", STORE_ERROR_ACCESS},  /* who it is */
+    {"3D", STORE_ERROR_ACCESS},  /* no such database */
+    {"42501", STORE_ERROR_ACCESS},  /* rights */
+    {"3F", STORE_ERROR_FOREIGN},    /* no such schema */
+    {"42P01", STORE_ERROR_FOREIGN}, /* no such table */
+    {"42703", STORE_ERROR_FOREIGN}, /* no such column */
+    {"XX001", STORE_ERROR_CORRUPT}, /* damaged */
+    {"XX002", STORE_ERROR_CORRUPT}, /* a damaged index */
+};
+
+static store_code_t meaning_of (const char *state)
+{
+    for (size_t i = 0; state != NULL && i < sizeof (MEANINGS) / sizeof (MEANINGS[0]); i++)
+        if (strncmp (state, MEANINGS[i].state, strlen (MEANINGS[i].state)) == 0)
+            return MEANINGS[i].code;
+    return STORE_ERROR_IO;
+}
+
+/* The first line of libpq's text. */
+static store_code_t fail (const pg_link_t *self, store_code_t code, const char *text,
+                          const char *state, store_error_t *error)
+{
+    const char *said = text == NULL || text[0] == '\0' ? "no answer" : text;
+    return store_fail (error, code, "%s: %.*s%s%s%s", self->target->where,
+                       (int) (strcspn (said, "\n") > 350 ? 350 : strcspn (said, "\n")), said,
+                       state == NULL ? "" : " (", state == NULL ? "" : state,
+                       state == NULL ? "" : ")");
+}
+
+/* The connection is of no use any more. */
+static store_code_t lose (pg_link_t *self, const char *text, store_error_t *error)
+{
+    fail (self, STORE_ERROR_AWAY, text, NULL, error);
+    pg_link_close (self);
+    return STORE_ERROR_AWAY;
+}
+
+/* What a result says that is not as expected. Clears it. */
+static store_code_t judge (pg_link_t *self, PGresult *result, store_error_t *error)
+{
+    const char *state = result == NULL ? NULL : PQresultErrorField (result, PG_DIAG_SQLSTATE);
+    if (result == NULL || PQstatus (self->db) != CONNECTION_OK) {
+        char text[400];
+        snprintf (text, sizeof (text), "%s", PQerrorMessage (self->db));
+        PQclear (result);
+        return lose (self, text, error);
+    }
+    store_code_t code = meaning_of (state);
+    fail (self, code, PQresultErrorField (result, PG_DIAG_MESSAGE_PRIMARY), state, error);
+    PQclear (result);
+    if (code == STORE_ERROR_AWAY)
+        pg_link_close (self);
+    return code;
+}
+
+/* Connecting. */
+
+void pg_link_init (pg_link_t *self, pg_target_t *target, const char *name, const char *const *texts,
+                   size_t texts_count)
+{
+    if (texts_count > PG_STATEMENTS_MAX)
+        abort (); /* a list of this room is too long */
+    *self = (pg_link_t){.target = target, .name = name, .texts = texts, .texts_count = texts_count};
+}
+
+void pg_link_close (pg_link_t *self)
+{
+    PQfinish (self->db);
+    self->db = NULL;
+    memset (self->prepared, 0, sizeof (self->prepared));
+}
+
+/* Answers that are texts, of the session. */
+enum {
+    SHOWN_FSYNC,
+    SHOWN_FULL_PAGES,
+    SHOWN_ENCODING,
+    SHOWN_PID,
+    SHOWN_STANDBYS,
+    SHOWN_SUMS,
+    SHOWN_SYSTEM,
+    SHOWN_TIMELINE,
+    SHOWN_IN_RECOVERY,
+    SHOWN_COMMIT
+};
+static const char SHOW[] =
+    "SELECT current_setting ('fsync'),"
+    " current_setting ('full_page_writes'), current_setting ('server_encoding'),"
+    " pg_backend_pid ()::text, current_setting ('synchronous_standby_names'),"
+    " current_setting ('data_checksums'), system_identifier::text, timeline_id::text,"
+    " pg_is_in_recovery ()::text, current_setting ('synchronous_commit')"
+    " FROM pg_control_system (), pg_control_checkpoint ()";
+
+static bool shows (const PGresult *result, int column, const char *value)
+{
+    return strcmp (PQgetvalue (result, 0, column), value) == 0;
+}
+
+static store_code_t refuse (const pg_link_t *self, const char *why, store_error_t *error)
+{
+    return store_fail (error, STORE_ERROR_ACCESS, "%s: %s", self->target->where, why);
+}
+
+static store_code_t check_safe (pg_link_t *self, const PGresult *shown, store_error_t *error)
+{
+    if (shows (shown, SHOWN_FSYNC, "off"))
+        return refuse (self, "fsync is off: what is acknowledged would be lost with the power",
+                       error);
+    if (shows (shown, SHOWN_FULL_PAGES, "off"))
+        return refuse (self, "full_page_writes is off: a loss of power would damage pages", error);
+    if (!shows (shown, SHOWN_ENCODING, "UTF8"))
+        return refuse (self, "its encoding is not UTF8", error);
+    if (shows (shown, SHOWN_COMMIT, "off"))
+        return refuse (self, "synchronous_commit stays off: something in between changes sessions",
+                       error);
+    if (strtol (PQgetvalue (shown, 0, SHOWN_PID), NULL, 10) != PQbackendPID (self->db))
+        return refuse (self,
+                       "a pooler stands in between, and sessions are not kept apart: connect to "
+                       "the server itself",
+                       error);
+    return STORE_OK;
+}
+
+static store_code_t check_same (const pg_link_t *self, const PGresult *shown, store_error_t *error)
+{
+    pg_target_t *target = self->target;
+    int64_t system_id = (int64_t) strtoull (PQgetvalue (shown, 0, SHOWN_SYSTEM), NULL, 10);
+    int64_t known = atomic_load (&target->system_id);
+    if (known != 0 && known != system_id)
+        return store_fail (error, STORE_ERROR_FOREIGN,
+                           "%s: it is another server than the one with this data (system %lld, "
+                           "known %lld)",
+                           target->where, (long long) system_id, (long long) known);
+    atomic_store (&target->system_id, system_id);
+    atomic_store (&target->timeline,
+                  (int) strtol (PQgetvalue (shown, 0, SHOWN_TIMELINE), NULL, 10));
+    atomic_store (&target->unreplicated, shows (shown, SHOWN_STANDBYS, ""));
+    atomic_store (&target->unsummed, shows (shown, SHOWN_SUMS, "off"));
+    return STORE_OK;
+}
+
+static store_code_t check_server (pg_link_t *self, store_error_t *error)
+{
+    if (PQserverVersion (self->db) < PG_VERSION_MIN)
+        return refuse (self, "the server is older than PostgreSQL 14", error);
+    store_code_t code = pg_link_do (self, self->target->settings, error);
+    if (code != STORE_OK)
+        return code;
+    PGresult *shown = PQexec (self->db, SHOW);
+    if (PQresultStatus (shown) != PGRES_TUPLES_OK)
+        return judge (self, shown, error);
+    self->pid = PQbackendPID (self->db);
+    if (shows (shown, SHOWN_IN_RECOVERY, "true"))
+        code = lose (self, "the server only reads: it follows another one", error);
+    if (code == STORE_OK)
+        code = check_safe (self, shown, error);
+    if (code == STORE_OK)
+        code = check_same (self, shown, error);
+    PQclear (shown);
+    return code;
+}
+
+static void no_notice (void *context, const PGresult *result)
+{
+    (void) context;
+    (void) result;
+}
+
+store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
+{
+    pg_link_close (self);
+    self->db = PQconnectdbParams ((const char *const *) self->target->keywords,
+                                  (const char *const *) self->target->values, 0);
+    if (self->db == NULL)
+        return store_fail (error, STORE_ERROR_IO, "no memory for a connection");
+    if (PQstatus (self->db) != CONNECTION_OK) {
+        bool refused =
+            PQconnectionNeedsPassword (self->db) != 0 || PQconnectionUsedPassword (self->db) != 0;
+        store_code_t code = refused ? STORE_ERROR_ACCESS : STORE_ERROR_AWAY;
+        fail (self, code, PQerrorMessage (self->db), NULL, error);
+        pg_link_close (self);
+        return code;
+    }
+    PQsetNoticeReceiver (self->db, no_notice, NULL);
+    char text[96];
+    snprintf (text, sizeof (text), "SET application_name = 'taskmq %.40s'", self->name);
+    store_code_t code = pg_link_do (self, text, error);
+    if (code == STORE_OK)
+        code = check_server (self, error);
+    if (code != STORE_OK)
+        pg_link_close (self);
+    return code;
+}
+
+/* Running. */
+
+static int64_t now_ms (void)
+{
+    return clock_ms (CLOCK_MONOTONIC);
+}
+
+/* Waits until an answer can be taken without waiting. False: the link is lost, or took too long. */
+static bool wait_answer (pg_link_t *self, int64_t until_ms)
+{
+    while (PQisBusy (self->db)) {
+        int64_t left = until_ms == 0 ? WAIT_STEP_MS : until_ms - now_ms ();
+        if (left < 0)
+            return false;
+        struct pollfd ready = {.fd = PQsocket (self->db), .events = POLLIN};
+        int flush = PQflush (self->db);
+        if (flush > 0)
+            ready.events |= POLLOUT;
+        if (flush < 0 || (poll (&ready, 1, (int) left) < 0 && errno != EINTR))
+            return false;
+        if (ready.revents != 0 && !PQconsumeInput (self->db))
+            return false;
+    }
+    return true;
+}
+
+static int64_t deadline (const pg_link_t *self)
+{
+    return self->wait_ms_max == 0 ? 0 : now_ms () + self->wait_ms_max;
+}
+
+/* The next result, NULL at the end of a query. */
+static store_code_t next_result (pg_link_t *self, int64_t until_ms, PGresult **out,
+                                 store_error_t *error)
+{
+    *out = NULL;
+    if (!wait_answer (self, until_ms)) {
+        char text[300];
+        snprintf (text, sizeof (text), "%s", PQerrorMessage (self->db));
+        return lose (self, text[0] == '\0' ? "it did not answer in time" : text, error);
+    }
+    *out = PQgetResult (self->db);
+    return STORE_OK;
+}
+
+static bool is_good (const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus (result);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_COPY_IN;
+}
+
+/* All results of a query: the last one, or the first error. */
+static store_code_t take_results (pg_link_t *self, PGresult **out, store_error_t *error)
+{
+    PGresult *kept = NULL;
+    PGresult *bad = NULL;
+    int64_t until_ms = deadline (self);
+    while (true) {
+        PGresult *result;
+        store_code_t code = next_result (self, until_ms, &result, error);
+        if (code != STORE_OK) {
+            PQclear (kept);
+            PQclear (bad);
+            return code;
+        }
+        if (result == NULL)
+            break;
+        PGresult **place = is_good (result) ? &kept : &bad;
+        if (place == &kept || bad == NULL) {
+            PQclear (*place);
+            *place = result;
+        } else {
+            PQclear (result);
+        }
+        if (PQresultStatus (*place) == PGRES_COPY_IN)
+            break;
+    }
+    if (bad != NULL || kept == NULL) {
+        PQclear (kept);
+        return judge (self, bad, error);
+    }
+    if (out != NULL)
+        *out = kept;
+    else
+        PQclear (kept);
+    return STORE_OK;
+}
+
+static store_code_t closed (const pg_link_t *self, store_error_t *error)
+{
+    return store_fail (error, STORE_ERROR_AWAY, "%s: is out of reach", self->target->where);
+}
+
+static store_code_t sent (pg_link_t *self, int done, store_error_t *error)
+{
+    if (done != 0)
+        return STORE_OK;
+    char text[300];
+    snprintf (text, sizeof (text), "%s", PQerrorMessage (self->db));
+    return lose (self, text, error);
+}
+
+static void name_of (size_t statement, char name[16])
+{
+    snprintf (name, 16, "s%zu", statement);
+}
+
+static store_code_t prepare (pg_link_t *self, size_t statement, store_error_t *error)
+{
+    char name[16];
+    if (self->prepared[statement])
+        return STORE_OK;
+    name_of (statement, name);
+    store_code_t code =
+        sent (self, PQsendPrepare (self->db, name, self->texts[statement], 0, NULL), error);
+    if (code == STORE_OK)
+        code = take_results (self, NULL, error);
+    if (code == STORE_OK)
+        self->prepared[statement] = true;
+    return code;
+}
+
+static store_code_t send_prepared (pg_link_t *self, size_t statement, const pg_params_t *params,
+                                   store_error_t *error)
+{
+    char name[16];
+    name_of (statement, name);
+    if (params == NULL)
+        return sent (self, PQsendQueryPrepared (self->db, name, 0, NULL, NULL, NULL, 1), error);
+    return sent (self,
+                 PQsendQueryPrepared (self->db, name, params->count, params->values,
+                                      params->lengths, params->formats, 1),
+                 error);
+}
+
+store_code_t pg_link_run (pg_link_t *self, size_t statement, const pg_params_t *params,
+                          PGresult **out, store_error_t *error)
+{
+    if (out != NULL)
+        *out = NULL;
+    if (self->db == NULL)
+        return closed (self, error);
+    store_code_t code = prepare (self, statement, error);
+    if (code == STORE_OK)
+        code = send_prepared (self, statement, params, error);
+    return code == STORE_OK ? take_results (self, out, error) : code;
+}
+
+store_code_t pg_link_change (pg_link_t *self, size_t statement, const pg_params_t *params,
+                             uint64_t *rows, store_error_t *error)
+{
+    PGresult *result;
+    *rows = 0;
+    store_code_t code = pg_link_run (self, statement, params, &result, error);
+    if (code == STORE_OK)
+        *rows = strtoull (PQcmdTuples (result), NULL, 10);
+    PQclear (result);
+    return code;
+}
+
+store_code_t pg_link_do (pg_link_t *self, const char *sql, store_error_t *error)
+{
+    if (self->db == NULL)
+        return closed (self, error);
+    store_code_t code = sent (self, PQsendQuery (self->db, sql), error);
+    return code == STORE_OK ? take_results (self, NULL, error) : code;
+}
+
+store_code_t pg_link_begin (pg_link_t *self, store_error_t *error)
+{
+    return pg_link_do (self, "BEGIN", error);
+}
+
+/* The server answers COMMIT of a failed transaction with ROLLBACK and no error. */
+store_code_t pg_link_commit (pg_link_t *self, store_error_t *error)
+{
+    if (self->db != NULL && PQtransactionStatus (self->db) == PQTRANS_INERROR)
+        return store_fail (error, STORE_ERROR_IO, "%s: a failed transaction cannot be committed",
+                           self->target->where);
+    return pg_link_do (self, "COMMIT", error);
+}
+
+void pg_link_rollback (pg_link_t *self)
+{
+    store_error_t ignored;
+    if (self->db == NULL)
+        return;
+    PGTransactionStatusType status = PQtransactionStatus (self->db);
+    if (status == PQTRANS_IDLE)
+        return;
+    bool done = (status == PQTRANS_INTRANS || status == PQTRANS_INERROR) &&
+                pg_link_do (self, "ROLLBACK", &ignored) == STORE_OK;
+    if (!done)
+        pg_link_close (self);
+}
+
+/* Queues. */
+
+store_code_t pg_link_queue_begin (pg_link_t *self, const size_t *statements, size_t count,
+                                  store_error_t *error)
+{
+    if (self->db == NULL)
+        return closed (self, error);
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; code == STORE_OK && i < count; i++)
+        code = prepare (self, statements[i], error);
+    return code == STORE_OK ? sent (self, PQenterPipelineMode (self->db), error) : code;
+}
+
+store_code_t pg_link_queue (pg_link_t *self, size_t statement, const pg_params_t *params,
+                            store_error_t *error)
+{
+    return self->db == NULL ? closed (self, error) : send_prepared (self, statement, params, error);
+}
+
+store_code_t pg_link_queue_send (pg_link_t *self, store_error_t *error)
+{
+    return self->db == NULL ? closed (self, error) : sent (self, PQpipelineSync (self->db), error);
+}
+
+store_code_t pg_link_queue_take (pg_link_t *self, PGresult **out, store_error_t *error)
+{
+    *out = NULL;
+    if (self->db == NULL)
+        return closed (self, error);
+    PGresult *end;
+    int64_t until_ms = deadline (self);
+    store_code_t code = next_result (self, until_ms, out, error);
+    if (code != STORE_OK)
+        return code;
+    if (*out == NULL || !is_good (*out)) {
+        PGresult *bad = *out;
+        *out = NULL;
+        code = judge (self, bad, error);
+        pg_link_close (self); /* what was queued behind it is of no use */
+        return code;
+    }
+    code = next_result (self, until_ms, &end, error); /* NULL: the end of this one */
+    PQclear (end);
+    if (code != STORE_OK) {
+        PQclear (*out);
+        *out = NULL;
+    }
+    return code;
+}
+
+void pg_link_queue_end (pg_link_t *self)
+{
+    store_error_t ignored;
+    PGresult *sync = NULL;
+    if (self->db == NULL)
+        return;
+    bool ended = next_result (self, deadline (self), &sync, &ignored) == STORE_OK &&
+                 PQresultStatus (sync) == PGRES_PIPELINE_SYNC;
+    PQclear (sync);
+    if (!ended || !PQexitPipelineMode (self->db))
+        pg_link_close (self);
+}
+
+/* COPY. */
+
+store_code_t pg_link_copy_begin (pg_link_t *self, const char *sql, store_error_t *error)
+{
+    return pg_link_do (self, sql, error);
+}
+
+store_code_t pg_link_copy_put (pg_link_t *self, const void *bytes, size_t length,
+                               store_error_t *error)
+{
+    if (self->db == NULL)
+        return closed (self, error);
+    return sent (self, PQputCopyData (self->db, bytes, (int) length) == 1, error);
+}
+
+store_code_t pg_link_copy_end (pg_link_t *self, store_error_t *error)
+{
+    if (self->db == NULL)
+        return closed (self, error);
+    store_code_t code = sent (self, PQputCopyEnd (self->db, NULL) == 1, error);
+    return code == STORE_OK ? take_results (self, NULL, error) : code;
+}

@@ -1,0 +1,102 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One connection to PostgreSQL: how it is made and judged safe, how statements run on it, and what
+ * an error of the server means for the store. A link belongs to one thread at a time. It never
+ * connects again by itself: whoever owns it decides when, because a commit in doubt has to be
+ * settled first.
+ *
+ * Errors. STORE_ERROR_AWAY: the connection is gone or was refused for now, and nobody knows whether
+ * what ran last took effect; the link is closed. STORE_ERROR_BUSY: the server gave the transaction
+ * up (a lock, a time limit, too little memory); nothing of it is kept and it may be run again.
+ * STORE_ERROR_FULL: no space. Any other is final. */
+#ifndef TASKMQ_STORE_PG_LINK_H
+#define TASKMQ_STORE_PG_LINK_H
+
+#include <libpq-fe.h>
+#include <stdatomic.h>
+
+#include "store/error.h"
+#include "store/postgresql/database_options.h"
+#include "store/postgresql/pg_values.h"
+
+enum {
+    PG_STATEMENTS_MAX = 48, /* of one link */
+    PG_VERSION_MIN = 140000
+};
+
+/* Where all links of a store lead, and how their sessions are set. */
+typedef struct pg_target {
+    char **keywords; /* for PQconnectdbParams, ended by NULL */
+    char **values;
+    char *settings; /* SQL for each new session */
+    char *schema;   /* a plain name: letters, digits, _ */
+    char *where;    /* host and database, for texts */
+    /* As the newest link found it. */
+    atomic_int_fast64_t system_id; /* of the server; 0: not known yet */
+    atomic_int timeline;
+    atomic_bool unreplicated; /* synchronous_standby_names is empty */
+    atomic_bool unsummed;     /* data_checksums is off */
+} pg_target_t;
+
+/* Refuses what is no URI, has a password in it, or names a schema that is no plain name:
+ * STORE_ERROR_ACCESS. Nothing is connected. */
+store_code_t pg_target_init (pg_target_t *self, const database_options_t *options,
+                             store_error_t *error);
+void pg_target_destroy (pg_target_t *self); /* accepts an all-zero object */
+
+typedef struct pg_link {
+    pg_target_t *target;
+    const char *name;         /* of the session, as pg_stat_activity shows it */
+    const char *const *texts; /* of the statements; parameters are cast in them */
+    size_t texts_count;
+    int64_t wait_ms_max; /* for an answer, then the link is given up; 0: as long as it takes */
+    PGconn *db;          /* NULL: closed */
+    int32_t pid;         /* of the server's process */
+    bool prepared[PG_STATEMENTS_MAX];
+} pg_link_t;
+
+/* A closed link. What is given must outlive it. */
+void pg_link_init (pg_link_t *self, pg_target_t *target, const char *name, const char *const *texts,
+                   size_t texts_count);
+/* Connects, sets the session up, and refuses a server that is not safe (STORE_ERROR_ACCESS) or
+ * another one than before (STORE_ERROR_FOREIGN). Waits some seconds for each host. */
+store_code_t pg_link_open (pg_link_t *self, store_error_t *error);
+void pg_link_close (pg_link_t *self); /* accepts a closed one */
+static inline bool pg_link_is_open (const pg_link_t *self)
+{
+    return self->db != NULL;
+}
+
+/* Runs a statement of the list, prepared when it is first used; params may be NULL. *out (may be
+ * NULL) is to be freed with PQclear; it is NULL after an error. Values are binary. */
+store_code_t pg_link_run (pg_link_t *self, size_t statement, const pg_params_t *params,
+                          PGresult **out, store_error_t *error);
+/* … and tells how many rows it changed. */
+store_code_t pg_link_change (pg_link_t *self, size_t statement, const pg_params_t *params,
+                             uint64_t *rows, store_error_t *error);
+/* Runs SQL without parameters, one or several statements. */
+store_code_t pg_link_do (pg_link_t *self, const char *sql, store_error_t *error);
+/* BEGIN, COMMIT; ROLLBACK, which cannot fail: a link that it fails on is closed. */
+store_code_t pg_link_begin (pg_link_t *self, store_error_t *error);
+store_code_t pg_link_commit (pg_link_t *self, store_error_t *error);
+void pg_link_rollback (pg_link_t *self);
+
+/* Several statements in one round trip: each is queued, then their results are taken in that order.
+ * After an error the rest is given up. Their texts are prepared before. */
+store_code_t pg_link_queue_begin (pg_link_t *self, const size_t *statements, size_t count,
+                                  store_error_t *error);
+store_code_t pg_link_queue (pg_link_t *self, size_t statement, const pg_params_t *params,
+                            store_error_t *error);
+store_code_t pg_link_queue_send (pg_link_t *self, store_error_t *error);
+store_code_t pg_link_queue_take (pg_link_t *self, PGresult **out, store_error_t *error);
+void pg_link_queue_end (pg_link_t *self);
+
+/* COPY … FROM STDIN (FORMAT binary): begin, data with header and trailer, end. */
+store_code_t pg_link_copy_begin (pg_link_t *self, const char *sql, store_error_t *error);
+store_code_t pg_link_copy_put (pg_link_t *self, const void *bytes, size_t length,
+                               store_error_t *error);
+store_code_t pg_link_copy_end (pg_link_t *self, store_error_t *error);
+
+#endif

@@ -1,0 +1,240 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/postgresql/pg_schema.h"
+
+#include <stdio.h>
+
+/* The first version. Written behind, nine of ten tasks are inserted in their last state and never
+ * updated; so what counts is that vacuum runs early, and not that pages have room. */
+static const char CREATE_FRAME[] =
+    "CREATE TABLE meta (single bool PRIMARY KEY CHECK (single), version int NOT NULL);"
+
+    "CREATE TABLE shard ("
+    " shard int2 PRIMARY KEY, generation int8 NOT NULL, epoch int8 NOT NULL, beat int8 NOT NULL,"
+    " owner text COLLATE \"C\", system_id int8 NOT NULL, timeline int4 NOT NULL,"
+    " pid_commit int4 NOT NULL, pid_write int4 NOT NULL);"
+    "CREATE TABLE fence ("
+    " shard int2 NOT NULL, part \"char\" NOT NULL, epoch int8 NOT NULL, PRIMARY KEY (shard, part));"
+
+    "CREATE TABLE journal ("
+    " shard int2 NOT NULL, epoch int8 NOT NULL, batch int8 NOT NULL, body bytea NOT NULL,"
+    " PRIMARY KEY (shard, epoch, batch));"
+    "CREATE TABLE written ("
+    " shard int2 PRIMARY KEY, epoch int8 NOT NULL, batch int8 NOT NULL,"
+    " last_number int8 NOT NULL, last_pos int8 NOT NULL, newest_ms int8 NOT NULL,"
+    " tasks int8 NOT NULL, tombstones int8 NOT NULL, event_bytes int8 NOT NULL);"
+
+    "CREATE TABLE namespace ("
+    " id int4 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, shard int2 NOT NULL,"
+    " name text COLLATE \"C\" NOT NULL UNIQUE);";
+
+static const char CREATE_TASK[] =
+    "CREATE TABLE task ("
+    " ns int4 NOT NULL, number int8 NOT NULL, id uuid NOT NULL, owner text COLLATE \"C\" NOT NULL,"
+    " queue text COLLATE \"C\" NOT NULL, session text COLLATE \"C\", status int2 NOT NULL,"
+    " created_at int8 NOT NULL, expires_at int8 NOT NULL, leased bool NOT NULL,"
+    " last_event int8 NOT NULL, dedup_key text COLLATE \"C\", parent uuid,"
+    " labels bytea," /* key and value of each, each with a NUL behind it */
+    " payload_bytes int4 NOT NULL, result_bytes int4 NOT NULL,"
+    " rest bytea NOT NULL," /* message Record of journal.proto, without what has columns */
+    " payload bytea, result bytea, PRIMARY KEY (ns, number)) WITH (fillfactor = 90);"
+    "CREATE UNIQUE INDEX task_id ON task (ns, id);"
+    "CREATE INDEX task_queue ON task (ns, queue, status, number);"
+    "CREATE INDEX task_session ON task (ns, session, number) WHERE session IS NOT NULL;"
+    "CREATE INDEX task_parent ON task (ns, parent, number) WHERE parent IS NOT NULL;"
+    "CREATE INDEX task_expiry ON task (expires_at, number)"
+    " WHERE expires_at > 0 AND status >= 4 AND NOT leased;"
+    /* What no time to live ends, and retention looks at. */
+    "CREATE INDEX task_lasting ON task (ns, number)"
+    " WHERE expires_at = 0 AND status >= 4 AND NOT leased;"
+    "CREATE UNIQUE INDEX task_dedup ON task (ns, owner, dedup_key) WHERE dedup_key IS NOT NULL;"
+    /* What a start reads: few tasks come here before they have ended. */
+    "CREATE INDEX task_live ON task (number) WHERE status < 4 OR leased;";
+
+static const char CREATE_OTHERS[] =
+    "CREATE TABLE label ("
+    " ns int4 NOT NULL, number int8 NOT NULL, place int8 NOT NULL,"
+    " key text COLLATE \"C\" NOT NULL, value bytea NOT NULL, PRIMARY KEY (ns, number, place));"
+    "CREATE INDEX label_found ON label (ns, key, value, number);"
+
+    /* Who reads attempts knows the number, and not always the namespace. */
+    "CREATE TABLE attempt ("
+    " ns int4 NOT NULL, number int8 NOT NULL, attempt int8 NOT NULL, worker text NOT NULL,"
+    " started_at int8 NOT NULL, ended_at int8 NOT NULL, how int2 NOT NULL,"
+    " error_code int4 NOT NULL, error_message bytea NOT NULL, secret bytea NOT NULL,"
+    " request_id bytea NOT NULL, PRIMARY KEY (number, attempt, ns));"
+
+    "CREATE TABLE tombstone (" /* age orders the removals, so that the oldest can be forgotten */
+    " age int8 GENERATED ALWAYS AS IDENTITY, ns int4 NOT NULL, id uuid NOT NULL,"
+    " number int8 NOT NULL, code int4 NOT NULL, why int2 NOT NULL, at int8 NOT NULL,"
+    " owner text NOT NULL, queue text NOT NULL, PRIMARY KEY (ns, id));"
+    "CREATE UNIQUE INDEX tombstone_age ON tombstone (age);"
+
+    "CREATE TABLE event ("
+    " ns int4 NOT NULL, first_seq int8 NOT NULL, pos int8 NOT NULL, count int4 NOT NULL,"
+    " at int8 NOT NULL, list bytea NOT NULL, PRIMARY KEY (ns, first_seq));"
+    "CREATE UNIQUE INDEX event_pos ON event (pos);"
+
+    "CREATE TABLE row (" /* kinds, keys and bodies: core/data/row.h */
+    " shard int2 NOT NULL, kind int2 NOT NULL, key bytea NOT NULL, body bytea NOT NULL,"
+    " expires_at int8 NOT NULL, PRIMARY KEY (shard, kind, key));"
+    "CREATE INDEX row_expires ON row (shard, expires_at, kind, key) WHERE expires_at > 0;";
+
+static const char CREATE_SETTINGS[] =
+    "DO $$ DECLARE t text; BEGIN"
+    " FOREACH t IN ARRAY ARRAY['journal', 'task', 'label', 'attempt', 'tombstone', 'event', 'row']"
+    " LOOP EXECUTE format ('ALTER TABLE %I SET (autovacuum_vacuum_scale_factor = 0.02,"
+    " autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_scale_factor = 0.2,"
+    " autovacuum_vacuum_cost_delay = 0, toast.autovacuum_vacuum_scale_factor = 0.02,"
+    " toast.autovacuum_vacuum_threshold = 5000, toast.autovacuum_vacuum_cost_delay = 0)', t);"
+    " END LOOP; END $$;"
+    /* pglz would cost more than all else that the server does for a commit. */
+    "DO $$ BEGIN"
+    " ALTER TABLE journal ALTER body SET COMPRESSION lz4;"
+    " ALTER TABLE event ALTER list SET COMPRESSION lz4;"
+    " ALTER TABLE task ALTER payload SET COMPRESSION lz4, ALTER result SET COMPRESSION lz4,"
+    " ALTER rest SET COMPRESSION lz4;"
+    "EXCEPTION WHEN feature_not_supported THEN"
+    " ALTER TABLE journal ALTER body SET STORAGE EXTERNAL;"
+    " ALTER TABLE event ALTER list SET STORAGE EXTERNAL;"
+    " ALTER TABLE task ALTER payload SET STORAGE EXTERNAL, ALTER result SET STORAGE EXTERNAL;"
+    "END $$;"
+
+    /* A generation is any number above 0. */
+    "INSERT INTO shard VALUES (0, ('x' || substr (replace (gen_random_uuid ()::text, '-', ''), 17))"
+    "::bit(64)::int8 & 9223372036854775807 | 1, 0, 0, NULL, 0, 0, 0, 0);"
+    "INSERT INTO fence VALUES (0, 'c', 0), (0, 'w', 0);"
+    "INSERT INTO written VALUES (0, 0, 0, 0, 0, 0, 0, 0, 0);"
+    "INSERT INTO meta VALUES (true, 1);";
+
+/* What brings version n to n + 1 stands at n, ended by NULL. */
+enum { STEP_TEXTS_MAX = 5 };
+static const char *const STEPS[PG_SCHEMA_VERSION][STEP_TEXTS_MAX] = {
+    {CREATE_FRAME, CREATE_TASK, CREATE_OTHERS, CREATE_SETTINGS, NULL}};
+
+enum { HAS_SCHEMA, HAS_META, READ_VERSION, LOCK, STATEMENTS };
+
+static const char *const TEXTS[STATEMENTS] = {
+    /* Whether it is there, empty, and ours to make things in. */
+    [HAS_SCHEMA] = "SELECT n.oid IS NOT NULL, EXISTS (SELECT 1 FROM pg_class c WHERE"
+                   " c.relnamespace = n.oid), coalesce (has_schema_privilege (n.oid, 'CREATE'),"
+                   " has_database_privilege (current_database (), 'CREATE'))"
+                   " FROM (SELECT to_regnamespace ($1::text)::oid AS oid) n",
+    [HAS_META] = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass ($1::text || '.meta')"
+                 " AND attname = 'version' AND EXISTS (SELECT 1 FROM pg_attribute WHERE"
+                 " attrelid = to_regclass ($1::text || '.fence') AND attname = 'part')",
+    [READ_VERSION] = "SELECT version FROM meta",
+    [LOCK] = "SELECT pg_advisory_xact_lock (hashtext ('taskmq schema ' || $1::text))",
+};
+
+/* What is found there. */
+typedef struct found {
+    bool schema;
+    bool objects; /* it is not empty */
+    bool may;     /* make what is missing */
+    bool ours;
+    int32_t version; /* 0: nothing is there */
+} found_t;
+
+static store_code_t read_version (pg_link_t *link, int32_t *version, store_error_t *error)
+{
+    PGresult *result;
+    store_code_t code = pg_link_run (link, READ_VERSION, NULL, &result, error);
+    if (code == STORE_OK && PQntuples (result) == 1)
+        *version = pg_int4 (result, 0, 0);
+    else if (code == STORE_OK)
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table %s.meta is empty",
+                           link->target->where, link->target->schema);
+    PQclear (result);
+    return code;
+}
+
+static store_code_t look (pg_link_t *link, found_t *found, store_error_t *error)
+{
+    pg_params_t params;
+    PGresult *result;
+    *found = (found_t){0};
+    pg_params_clear (&params);
+    pg_param_text (&params, link->target->schema);
+    store_code_t code = pg_link_run (link, HAS_SCHEMA, &params, &result, error);
+    if (code != STORE_OK)
+        return code;
+    found->schema = pg_bool (result, 0, 0);
+    found->objects = pg_bool (result, 0, 1);
+    found->may = pg_bool (result, 0, 2);
+    PQclear (result);
+    code = pg_link_run (link, HAS_META, &params, &result, error);
+    if (code != STORE_OK)
+        return code;
+    found->ours = PQntuples (result) == 1;
+    PQclear (result);
+    return found->ours ? read_version (link, &found->version, error) : STORE_OK;
+}
+
+/* Decides whose this is before anything is written. */
+static store_code_t judge (const pg_link_t *link, const found_t *found, store_error_t *error)
+{
+    const pg_target_t *target = link->target;
+    if (!found->ours && found->objects)
+        return store_fail (error, STORE_ERROR_FOREIGN,
+                           "%s: schema %s has tables of another application; give database/schema "
+                           "another name",
+                           target->where, target->schema);
+    if (found->version > PG_SCHEMA_VERSION)
+        return store_fail (error, STORE_ERROR_NEWER,
+                           "%s: schema %s was written by a newer version (%d, known up to %d)",
+                           target->where, target->schema, found->version, PG_SCHEMA_VERSION);
+    if (found->version < PG_SCHEMA_VERSION && !found->may)
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "%s: the role may not make schema %s: grant it CREATE on the database, "
+                           "or make the schema for it",
+                           target->where, target->schema);
+    return STORE_OK;
+}
+
+static store_code_t lock (pg_link_t *link, store_error_t *error)
+{
+    pg_params_t params;
+    pg_params_clear (&params);
+    pg_param_text (&params, link->target->schema);
+    return pg_link_run (link, LOCK, &params, NULL, error);
+}
+
+/* One step, inside its transaction; *done: there was none to do. */
+static store_code_t step (pg_link_t *link, bool *done, store_error_t *error)
+{
+    char text[160];
+    found_t found;
+    store_code_t code = lock (link, error);
+    if (code == STORE_OK)
+        code = look (link, &found, error);
+    if (code == STORE_OK)
+        code = judge (link, &found, error);
+    *done = code == STORE_OK && found.version == PG_SCHEMA_VERSION;
+    if (code != STORE_OK || *done)
+        return code;
+    snprintf (text, sizeof (text), "CREATE SCHEMA IF NOT EXISTS %s", link->target->schema);
+    if (!found.schema)
+        code = pg_link_do (link, text, error);
+    for (const char *const *next = STEPS[found.version]; code == STORE_OK && *next != NULL; next++)
+        code = pg_link_do (link, *next, error);
+    return code;
+}
+
+store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error)
+{
+    pg_link_t maker;
+    pg_link_init (&maker, target, "schema", TEXTS, STATEMENTS);
+    store_code_t code = pg_link_open (&maker, error);
+    for (bool done = false; code == STORE_OK && !done;) {
+        code = pg_link_begin (&maker, error);
+        if (code == STORE_OK)
+            code = step (&maker, &done, error);
+        if (code == STORE_OK)
+            code = pg_link_commit (&maker, error);
+    }
+    pg_link_close (&maker);
+    return code;
+}

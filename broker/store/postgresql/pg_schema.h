@@ -1,0 +1,42 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The schema in the database, and how it becomes that of this version.
+ *
+ * Tables (schema of database/schema; all times in ms since 1970, UTC):
+ *
+ *   meta       one row: the version of the schema
+ *   shard      one row for each set of namespaces that one broker owns; today there is one, 0. Its
+ *              generation, epoch (counts adoptions), owner, and the server it was owned on
+ *   fence      two rows for each shard, c for commits and w for write-backs, with the epoch that
+ *              may do them. Written by an adoption alone; everybody else only locks them
+ *   journal    what is committed and not in the tables yet: a row for each commit
+ *   written    one row for each shard: up to which batch of which epoch the tables have everything,
+ *              and what is counted with them
+ *   namespace  number and name; the number stands in the other tables
+ *   task, attempt, tombstone, event, row
+ *              what the contract keeps; names stand as texts, labels and bodies in their task
+ *   label      what tasks are found by: each label at its place, and the marks of turns and of owners
+ *              (PG_MARK_PLACE and above)
+ *
+ * Keys begin with the namespace, so a namespace could go to another shard without a row of tasks
+ * being written anew. All texts compare by their bytes. */
+#ifndef TASKMQ_STORE_PG_SCHEMA_H
+#define TASKMQ_STORE_PG_SCHEMA_H
+
+#include "store/postgresql/pg_link.h"
+
+enum {
+    PG_SCHEMA_VERSION = 1,
+    PG_SHARD = 0,      /* the only one */
+    PG_MARK_PLACE = 16 /* marks stand behind the labels */
+};
+
+/* Makes the schema where there is none, or brings it to this version, each step in a transaction of
+ * its own, so that it may be killed at any point. Two that try at once wait for each other.
+ * STORE_ERROR_NEWER: a newer version made it. STORE_ERROR_FOREIGN: a schema of that name belongs to
+ * somebody else. STORE_ERROR_ACCESS: the role may not do it. */
+store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error);
+
+#endif

@@ -1,0 +1,54 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The postgresql backend's state. Private to the backend.
+ *
+ * Links. Each belongs to one thread: commits, the store thread's write-backs, point reads and the
+ * sweep (under locks), each reader's own. Whoever finds his link lost says so (pg_store_lost), and
+ * answers STORE_ERROR_AWAY while pg_store_is_away; the keeper's thread tries until the server is
+ * back, so that no thread that somebody waits for ever connects. */
+#ifndef TASKMQ_STORE_PG_STORE_H
+#define TASKMQ_STORE_PG_STORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store/behind.h"
+#include "store/postgresql/pg_link.h"
+#include "store/store_backend.h"
+
+typedef struct pg_store {
+    store_t base;
+    store_options_t options; /* directory and database are copies of its own */
+    database_options_t database;
+    pg_target_t target;
+    behind_t *behind;
+    overlay_t *overlay; /* of the server thread; NULL but after a commit without space */
+
+    struct pg_commit *commit; /* pg_commit.h: of the thread that commits */
+    struct pg_tables *tables; /* pg_tables.h: of the store thread, once it runs */
+    struct pg_load *load;     /* pg_load.h: of the server thread */
+    struct pg_load *due;      /* under its lock */
+    pthread_mutex_t due_lock;
+    struct pg_keeper *keeper; /* pg_keeper.h */
+
+    atomic_int_fast64_t away_since; /* mono; 0: it is not */
+    atomic_bool ends;               /* store_close was called */
+    atomic_uint_fast64_t damaged;
+    atomic_uint_fast64_t tasks; /* as written, as the next two */
+    atomic_uint_fast64_t tombstones;
+    atomic_uint_fast64_t removals;
+} pg_store_t;
+
+/* Any thread. */
+
+/* A link is lost: reads answer STORE_ERROR_AWAY until the keeper has connected. */
+void pg_store_lost (pg_store_t *self, const store_error_t *error);
+bool pg_store_is_away (pg_store_t *self);
+/* A read met a damaged row: it is counted and told, and the read goes on. STORE_OK for that, any
+ * other code as it came. */
+store_code_t pg_store_go_on (pg_store_t *self, store_code_t code, const store_error_t *error);
+void pg_store_say (pg_store_t *self, database_word_t word, const char *text);
+
+#endif

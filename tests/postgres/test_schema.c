@@ -1,0 +1,227 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* How the store meets a database: what it makes there, and what it refuses. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/postgresql/pg_schema.h"
+#include "support/cmocka_all.h"
+#include "support/postgres.h"
+
+static void drop (char *text)
+{
+    free (text);
+}
+
+static store_code_t prepare_with (const database_options_t *options, store_error_t *error)
+{
+    pg_target_t target;
+    store_code_t code = pg_target_init (&target, options, error);
+    if (code == STORE_OK)
+        code = pg_schema_prepare (&target, error);
+    pg_target_destroy (&target);
+    return code;
+}
+
+static store_code_t prepare (const postgres_t *server, const char *role, const char *schema,
+                             store_error_t *error)
+{
+    char uri[POSTGRES_URI_SIZE];
+    postgres_uri (server, role, "taskmq", uri);
+    const database_options_t options = {.uri = uri, .schema = schema};
+    return prepare_with (&options, error);
+}
+
+static void assert_says (store_code_t found, store_code_t expected, const store_error_t *error,
+                         const char *words)
+{
+    if (found != expected || strstr (error->text, words) == NULL)
+        fail_msg ("%d in place of %d: %s", found, expected, error->text);
+}
+
+static void test_a_schema_is_made_once (void **state)
+{
+    (void) state;
+    const postgres_t *server = postgres_shared ();
+    store_error_t error = {STORE_OK, ""};
+    for (int i = 0; i < 2; i++)
+        if (prepare (server, "taskmq", NULL, &error) != STORE_OK)
+            fail_msg ("%s", error.text);
+    assert_int_equal (postgres_number (server, "SELECT version FROM taskmq.meta"),
+                      PG_SCHEMA_VERSION);
+    assert_int_equal (postgres_number (server, "SELECT count (*) FROM taskmq.fence"), 2);
+    assert_true (postgres_number (server, "SELECT generation FROM taskmq.shard") > 0);
+}
+
+static void test_two_schemas_have_histories_of_their_own (void **state)
+{
+    (void) state;
+    const postgres_t *server = postgres_shared ();
+    store_error_t error;
+    assert_int_equal (prepare (server, "taskmq", "one", &error), STORE_OK);
+    assert_int_equal (prepare (server, "taskmq", "two", &error), STORE_OK);
+    assert_int_equal (postgres_number (server, "SELECT count (DISTINCT generation) FROM (SELECT "
+                                               "generation FROM one.shard UNION SELECT generation "
+                                               "FROM two.shard) g"),
+                      2);
+}
+
+static void test_a_newer_schema_is_refused (void **state)
+{
+    (void) state;
+    const postgres_t *server = postgres_shared ();
+    store_error_t error;
+    assert_int_equal (prepare (server, "taskmq", "newer", &error), STORE_OK);
+    drop (postgres_sql (server, "UPDATE newer.meta SET version = 99"));
+    assert_says (prepare (server, "taskmq", "newer", &error), STORE_ERROR_NEWER, &error,
+                 "newer version (99");
+    assert_int_equal (postgres_number (server, "SELECT version FROM newer.meta"), 99);
+}
+
+static void test_tables_of_others_are_left_alone (void **state)
+{
+    (void) state;
+    const postgres_t *server = postgres_shared ();
+    store_error_t error;
+    drop (postgres_sql (server, "CREATE SCHEMA foreign_one AUTHORIZATION taskmq; CREATE TABLE "
+                                "foreign_one.task (n int)"));
+    assert_says (prepare (server, "taskmq", "foreign_one", &error), STORE_ERROR_FOREIGN, &error,
+                 "another application");
+    assert_int_equal (postgres_number (server, "SELECT count (*) FROM pg_tables WHERE schemaname = "
+                                               "'foreign_one'"),
+                      1);
+}
+
+static void test_a_role_without_rights_is_told (void **state)
+{
+    (void) state;
+    const postgres_t *server = postgres_shared ();
+    store_error_t error;
+    drop (postgres_sql (server, "CREATE ROLE guest LOGIN"));
+    assert_says (prepare (server, "guest", "guests", &error), STORE_ERROR_ACCESS, &error, "grant");
+    assert_int_equal (prepare (server, "taskmq", "guarded", &error), STORE_OK);
+    assert_int_equal (prepare (server, "guest", "guarded", &error), STORE_ERROR_ACCESS);
+}
+
+static void test_what_stands_in_the_settings_is_judged (void **state)
+{
+    (void) state;
+    store_error_t error;
+    char uri[POSTGRES_URI_SIZE];
+    postgres_uri (postgres_shared (), "taskmq", "taskmq", uri);
+    const struct {
+        database_options_t options;
+        const char *words;
+    } cases[] = {
+        {{.uri = "postgresql://taskmq:secret@localhost/taskmq"}, "password"},
+        {{.uri = "port=x y"}, "database/uri"},
+        {{.uri = ""}, "database/uri"},
+        {{.uri = uri, .schema = "Bad-Name"}, "database/schema"},
+        {{.uri = uri, .schema = "pg_mine"}, "database/schema"},
+        {{.uri = uri, .synchronous_commit = "off"}, "synchronous_commit"},
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++)
+        assert_says (prepare_with (&cases[i].options, &error), STORE_ERROR_ACCESS, &error,
+                     cases[i].words);
+    assert_null (strstr (error.text, "secret"));
+    const database_options_t nobody = {.uri = "postgresql:///taskmq?host=/nowhere"};
+    assert_int_equal (prepare_with (&nobody, &error), STORE_ERROR_AWAY);
+}
+
+/* Another host is spoken to only when its certificate is verified. */
+static void test_another_host_needs_tls (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *uri;
+        const char *mode;
+    } cases[] = {
+        {"postgresql://db.example/t", "verify-full"},
+        {"postgresql://localhost,db.example/t", "verify-full"},
+        {"postgresql://localhost/t?hostaddr=10.0.0.1", "verify-full"},
+        {"postgresql://localhost,127.0.0.1/t", "prefer"},
+        {"postgresql:///t?host=/run/postgresql", "prefer"},
+        {"postgresql://db.example/t?sslmode=require", "require"},
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        pg_target_t target;
+        store_error_t error;
+        const database_options_t options = {.uri = cases[i].uri};
+        assert_int_equal (pg_target_init (&target, &options, &error), STORE_OK);
+        const char *mode = NULL;
+        for (size_t k = 0; target.keywords[k] != NULL; k++)
+            if (strcmp (target.keywords[k], "sslmode") == 0)
+                mode = target.values[k];
+        assert_string_equal (mode, cases[i].mode);
+        pg_target_destroy (&target);
+    }
+}
+
+static void test_an_unsafe_server_is_refused (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *setting;
+        const char *words;
+    } cases[] = {{"fsync=off", "fsync"}, {"full_page_writes=off", "full_page_writes"}};
+    postgres_t server;
+    postgres_init (&server);
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        store_error_t error;
+        server.settings[0] = cases[i].setting;
+        postgres_start (&server);
+        assert_says (prepare (&server, "taskmq", NULL, &error), STORE_ERROR_ACCESS, &error,
+                     cases[i].words);
+        assert_int_equal (
+            postgres_number (&server,
+                             "SELECT count (*) FROM pg_namespace WHERE nspname = 'taskmq'"),
+            0);
+        postgres_end (&server, SIGINT);
+    }
+    postgres_destroy (&server);
+}
+
+/* What the role was given by somebody does not make commits unsafe. */
+static void test_a_session_is_set_by_us (void **state)
+{
+    (void) state;
+    const postgres_t *server = postgres_shared ();
+    char uri[POSTGRES_URI_SIZE];
+    pg_target_t target;
+    pg_link_t link;
+    store_error_t error;
+    drop (postgres_sql (server, "ALTER ROLE taskmq SET synchronous_commit = off"));
+    postgres_uri (server, "taskmq", "taskmq", uri);
+    const database_options_t options = {.uri = uri};
+    static const char *const texts[] = {"SELECT current_setting ('synchronous_commit')"};
+    assert_int_equal (pg_target_init (&target, &options, &error), STORE_OK);
+    pg_link_init (&link, &target, "test", texts, 1);
+    PGresult *result;
+    assert_int_equal (pg_link_open (&link, &error), STORE_OK);
+    assert_int_equal (pg_link_run (&link, 0, NULL, &result, &error), STORE_OK);
+    assert_string_equal (pg_text (result, 0, 0), "on");
+    PQclear (result);
+    pg_link_close (&link);
+    pg_target_destroy (&target);
+    drop (postgres_sql (server, "ALTER ROLE taskmq RESET synchronous_commit"));
+}
+
+int main (void)
+{
+    postgres_need ();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_a_schema_is_made_once),
+        cmocka_unit_test (test_two_schemas_have_histories_of_their_own),
+        cmocka_unit_test (test_a_newer_schema_is_refused),
+        cmocka_unit_test (test_tables_of_others_are_left_alone),
+        cmocka_unit_test (test_a_role_without_rights_is_told),
+        cmocka_unit_test (test_what_stands_in_the_settings_is_judged),
+        cmocka_unit_test (test_another_host_needs_tls),
+        cmocka_unit_test (test_an_unsafe_server_is_refused),
+        cmocka_unit_test (test_a_session_is_set_by_us),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
