@@ -22,7 +22,11 @@
 
 enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
-enum { CHECKS_MS = 1000 };
+enum {
+    CHECKS_MS = 1000,
+    FILES_OWN = 32, /* that are open beside connections: the log, the loop, listeners, files read */
+    FILES_OF_LINK = 32 /* of each way to a broker: sockets, and those that wake its threads */
+};
 
 typedef struct gateway {
     config_t *config;
@@ -35,9 +39,11 @@ typedef struct gateway {
     watch_t *interrupt;
     watch_t *hang_up;
     watch_t *drain;
-    watch_t *checks; /* of the tokens of what is under way */
+    watch_t *checks; /* of the tokens of what is under way, and of the file */
     pulse_t *pulse;
-    bool told; /* where it listens: the file is ours */
+    bytes_t addresses; /* where it listens, for the file */
+    bool told;         /* the file is ours */
+    bool warned;       /* it could not be written */
 } gateway_t;
 
 static bool fail (const char *id, const char *message, const char *why)
@@ -58,8 +64,9 @@ static bool make_first_token (gateway_t *self)
     if (!tokens_add (tokens, token, FIRST_TOKEN, "operator", "default", 0, error))
         return fail ("GATEWAY-TOKENS", "the first token could not be made", error);
     memcpy (token + strlen (token), "\n", sizeof "\n");
-    if (!tokens_write (tokens, config->tokens, error) ||
-        secret_file_write (config->token, token, strlen (token), true, error) != 0)
+    /* The other way around, a stop in between would leave a token that nobody can know. */
+    if (secret_file_write (config->token, token, strlen (token), true, error) != 0 ||
+        !tokens_write (tokens, config->tokens, error))
         return fail ("GATEWAY-TOKENS", "the first token could not be written", error);
     explicit_bzero (token, sizeof token);
     log_write (LOG_LEVEL_INFO, "GATEWAY-FIRST-TOKEN", "a token was made, for who may read the file",
@@ -77,6 +84,8 @@ static bool begin_tokens (gateway_t *self)
                                       .namespaces = {"default"},
                                       .namespaces_count = 1,
                                       .references = 1};
+        if (anybody.account == NULL && (anybody.account = account_new ()) == NULL)
+            return fail ("GATEWAY-START", "memory is exhausted", "");
         self->service.anybody = &anybody;
         log_write (LOG_LEVEL_WARNING, "GATEWAY-NO-AUTH",
                    "whoever reaches it may do everything: it was started with --insecure-no-auth",
@@ -144,6 +153,26 @@ static bool add_links (gateway_t *self)
     return good;
 }
 
+/* Where the process may open fewer files than 'connections_max' needs, connections are fewer: else
+ * strangers could take those that a way to the broker needs. */
+static void fit_connections (gateway_t *self)
+{
+    struct rlimit limit;
+    uint64_t *most = &self->service.settings.numbers[SETTING_CONNECTIONS_MAX];
+    const uint64_t before = *most;
+    const uint64_t own = FILES_OWN + FILES_OF_LINK * (uint64_t) self->service.links_count;
+    *most = self->config->settings.numbers[SETTING_CONNECTIONS_MAX];
+    if (getrlimit (RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= *most + own)
+        return;
+    *most = limit.rlim_cur > own ? limit.rlim_cur - own : 1;
+    if (*most != before)
+        log_write (LOG_LEVEL_WARNING, "GATEWAY-FILES",
+                   "fewer connections than 'connections_max': the process may not open more files",
+                   LOG_FIELDS (LOG_NUMBER ("connections", *most),
+                               LOG_NUMBER ("files", (uint64_t) limit.rlim_cur)));
+}
+
 /* Tools. */
 
 /* A file that is not there is no mistake, unless it was named; then nothing changes. */
@@ -173,11 +202,36 @@ static bool read_tools (gateway_t *self)
 
 /* Signals. */
 
+/* The file is for people and for 'link': a disk without room for it keeps nobody from being served.
+ * One that another gateway left would lie, so it goes. */
+static void tell_addresses (gateway_t *self)
+{
+    char reason[KEY_FILE_ERROR_SIZE];
+    const config_t *config = self->config;
+    self->told = secret_file_write (config->endpoint, (const char *) self->addresses.data,
+                                    self->addresses.length, true, reason) == 0;
+    if (self->told)
+        return;
+    unlink (config->endpoint);
+    if (!self->warned)
+        log_write (LOG_LEVEL_WARNING, "GATEWAY-ENDPOINT",
+                   "where it listens cannot be told by the file; it serves, and tries again",
+                   LOG_FIELDS (LOG_TEXT ("error", reason)));
+    self->warned = true;
+}
+
 /* What is under way for long is not to outlive its token. */
-static void check_tokens (void *context)
+static void check_tokens (gateway_t *self)
+{
+    server_each (self->server, door_check, &self->service);
+}
+
+static void check (void *context)
 {
     gateway_t *self = context;
-    server_each (self->server, door_check, &self->service);
+    check_tokens (self);
+    if (!self->told)
+        tell_addresses (self);
     watch_after (self->checks, CHECKS_MS);
 }
 
@@ -200,6 +254,7 @@ static void reload (void *context)
     service->tokens = *fresh;
     free (fresh);
     add_links (self);
+    fit_connections (self);
     check_tokens (self);
     log_write (LOG_LEVEL_INFO, "GATEWAY-RELOADED", "the tokens were read again",
                LOG_FIELDS (LOG_NUMBER ("tokens", service->tokens.count)));
@@ -225,7 +280,7 @@ static bool begin_watches (gateway_t *self)
     self->interrupt = loop_signal (self->loop, SIGINT, drain, self);
     self->hang_up = loop_signal (self->loop, SIGHUP, reload, self);
     self->drain = loop_timer (self->loop, stop, self);
-    self->checks = loop_timer (self->loop, check_tokens, self);
+    self->checks = loop_timer (self->loop, check, self);
     return (self->term != NULL && self->interrupt != NULL && self->hang_up != NULL &&
             self->drain != NULL && self->checks != NULL) ||
            fail ("GATEWAY-START", "signals cannot be watched", strerror (errno));
@@ -246,27 +301,20 @@ static void raise_files (void)
 static bool begin_listening (gateway_t *self)
 {
     char error[SERVER_ERROR_SIZE];
-    char reason[KEY_FILE_ERROR_SIZE];
     char address[ADDRESS_SIZE];
-    bytes_t all = BYTES_INIT;
-    bool good = true;
     const names_t *listen = &self->config->listen;
-    for (size_t i = 0; i < listen->count && good; i++) {
-        good = server_listen (self->server, listen->list[i], address, error) ||
-               fail ("GATEWAY-LISTEN", "it cannot listen", error);
-        if (!good)
-            break;
+    for (size_t i = 0; i < listen->count; i++) {
+        if (!server_listen (self->server, listen->list[i], address, error))
+            return fail ("GATEWAY-LISTEN", "it cannot listen", error);
         log_write (LOG_LEVEL_INFO, "GATEWAY-READY", "listens",
                    LOG_FIELDS (LOG_TEXT ("address", address)));
-        bytes_append_text (&all, address);
-        bytes_append_byte (&all, '\n');
+        bytes_append_text (&self->addresses, address);
+        bytes_append_byte (&self->addresses, '\n');
     }
-    if (good && (all.failed || secret_file_write (self->config->endpoint, (const char *) all.data,
-                                                  all.length, true, reason) != 0))
-        good = fail ("GATEWAY-LISTEN", "where it listens cannot be told", reason);
-    self->told = good;
-    bytes_free (&all);
-    return good;
+    if (self->addresses.failed)
+        return fail ("GATEWAY-LISTEN", "it cannot listen", "memory is exhausted");
+    tell_addresses (self);
+    return true;
 }
 
 static bool begin (gateway_t *self)
@@ -287,6 +335,7 @@ static bool begin (gateway_t *self)
     if (self->server == NULL)
         return fail ("GATEWAY-START", "memory is exhausted", "");
     self->service.connections = server_numbers (self->server);
+    fit_connections (self);
     if (!begin_listening (self))
         return false;
     watch_after (self->checks, CHECKS_MS);
@@ -314,6 +363,7 @@ static void end (gateway_t *self)
     loop_free (&self->loop);
     if (self->told)
         unlink (self->config->endpoint);
+    bytes_free (&self->addresses);
 }
 
 int gateway_run (config_t *config)

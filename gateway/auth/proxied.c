@@ -95,7 +95,7 @@ static size_t find_place (proxied_t *self)
 principal_t *proxied_find (proxied_t *self, const char *text, const char **flaw)
 {
     char copy[PROXIED_TEXT_MAX + 1];
-    principal_t principal = {.proxied = true, .references = 1};
+    principal_t principal = {.proxied = true};
     *flaw = "Taskmq-Principal is too long";
     if (strlen (text) > PROXIED_TEXT_MAX)
         return NULL;
@@ -106,13 +106,12 @@ principal_t *proxied_find (proxied_t *self, const char *text, const char **flaw)
     for (size_t i = 0; i < self->count; i++)
         if (is_same (self->list[i], &principal))
             return self->list[i];
-    principal_t *made = malloc (sizeof *made);
+    principal_t *made = principal_new (&principal);
     const size_t place = made != NULL ? find_place (self) : PROXIED_MAX;
     if (place == PROXIED_MAX) {
-        free (made);
+        principal_release (made);
         return NULL;
     }
-    *made = principal;
     self->list[place] = made;
     return made;
 }

@@ -23,10 +23,27 @@ enum { FILE_BYTES_MAX = 1024 * 1024, TOKEN_RANDOM_BYTES = 32 };
 
 static const char PREFIX[] = "tmq_";
 
+principal_t *principal_new (const principal_t *from)
+{
+    principal_t *self = malloc (sizeof *self);
+    account_t *account = account_new ();
+    if (self == NULL || account == NULL) {
+        free (self);
+        account_release (account);
+        return NULL;
+    }
+    *self = *from;
+    self->account = account;
+    self->references = 1;
+    return self;
+}
+
 void principal_release (principal_t *self)
 {
-    if (self != NULL && --self->references == 0)
-        free (self);
+    if (self == NULL || --self->references > 0)
+        return;
+    account_release (self->account);
+    free (self);
 }
 
 bool principal_has (const principal_t *self, const char *ns)
@@ -117,11 +134,9 @@ static const char *add (tokens_t *self, const principal_t *principal)
         return "there is a token of that name; 'token remove' ends it";
     if (self->count == TOKENS_MAX)
         return "there are as many tokens as may be (1000)";
-    principal_t *copy = malloc (sizeof *copy);
+    principal_t *copy = principal_new (principal);
     if (copy == NULL)
         return "memory is exhausted";
-    *copy = *principal;
-    copy->references = 1;
     self->list[self->count++] = copy;
     return NULL;
 }
@@ -237,6 +252,8 @@ void tokens_inherit (tokens_t *self, const tokens_t *before)
             if (strcmp (self->list[i]->name, before->list[j]->name) == 0) {
                 self->list[i]->rate = before->list[j]->rate;
                 self->list[i]->calls = before->list[j]->calls;
+                account_release (self->list[i]->account);
+                self->list[i]->account = account_retain (before->list[j]->account);
             }
 }
 

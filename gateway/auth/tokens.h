@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "auth/rate.h"
+#include "base/account.h"
 #include "taskmq_types.h"
 
 enum {
@@ -38,9 +39,12 @@ typedef struct principal {
     rate_t calls;       /* of tools */
     uint64_t requests;  /* under way */
     uint64_t waits;     /* tasks that they wait for, by their ids */
+    account_t *account; /* the memory of their bodies and answers */
     size_t references;
 } principal_t;
 
+/* A copy of its own, referred to once; NULL when memory is exhausted. */
+principal_t *principal_new (const principal_t *from);
 void principal_release (principal_t *self);
 /* NULL: good; else what is wrong, a sentence. roles and namespaces: "a,b". */
 const char *principal_fill (principal_t *out, const char *name, const char *roles,

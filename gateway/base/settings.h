@@ -46,6 +46,10 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (STREAM_PING, "stream_ping", MS, 15000, 10, 3600000, "a stream with nothing to say says so") \
     X (MEMORY_BYTES_MAX, "memory_bytes_max", BYTES, 268435456, 1048576, 1099511627776,             \
        "bodies and answers of all connections, and what JSON takes when it is parsed")             \
+    X (PRINCIPAL_BYTES_MAX, "principal_bytes_max", BYTES, 67108864, 65536, 1099511627776,          \
+       "of them, what the bodies and answers of a principal take")                                 \
+    X (STRANGERS_BYTES_MAX, "strangers_bytes_max", BYTES, 16777216, 262144, 1099511627776,         \
+       "of them, what all connections together take that brought no good token")                   \
     X (REQUEST_TIMEOUT, "request_timeout", MS, 5000, 10, 3600000, "a request to the broker")       \
     X (GRACE, "grace", MS, 2000, 0, 3600000,                                                       \
        "a broker that is away is waited for; then requests fail at once")                          \
@@ -54,6 +58,8 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
        "a session of the page")                                                                    \
     X (WAIT_IDS_MAX, "wait_ids_max", COUNT, 50000, 1, 100000,                                      \
        "tasks of a namespace that long polls wait for at a time")                                  \
+    X (CANCELS_MAX, "cancels_max", COUNT, 4096, 1, 100000,                                         \
+       "cancels of a namespace that are kept for a broker that is away")                           \
     X (DRAIN_TIMEOUT, "drain_timeout", MS, 5000, 10, 3600000,                                      \
        "after SIGTERM, for answers that are due")
 

@@ -112,6 +112,11 @@ bool codec_is_idle (const codec_t *self)
     return self->place == PLACE_HEAD && self->head_length == 0;
 }
 
+size_t codec_held (const codec_t *self)
+{
+    return self->head_size + self->fields_count * sizeof *self->fields;
+}
+
 const http_request_t *codec_request (const codec_t *self)
 {
     return &self->request;

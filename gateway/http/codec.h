@@ -84,6 +84,8 @@ void codec_accept (codec_t *self, uint64_t body_bytes_max);
 int codec_refusal (const codec_t *self, const char **reason);
 /* Forgets the request. */
 void codec_next (codec_t *self);
+/* The memory that the head takes, as far as it has come. */
+size_t codec_held (const codec_t *self);
 /* True when no byte of a request has come yet. */
 bool codec_is_idle (const codec_t *self);
 

@@ -26,6 +26,7 @@ enum {
 };
 
 typedef struct exchange exchange_t;
+struct account;
 struct principal;
 struct route;
 struct service;
@@ -45,6 +46,7 @@ struct exchange {
     http_target_t target;
     const struct route *route; /* NULL: none */
     struct principal *principal;
+    struct account *account; /* whose memory its body and answer are; NULL: not known */
     struct link *link;
     bool by_cookie;            /* who it is was told by the cookie of the page */
     const char *parameters[2]; /* of the path */
@@ -70,6 +72,8 @@ struct exchange {
     const char *ping;
     int stream_status; /* 0: no stream has begun */
 
+    /* The body is not needed any more: its memory is for others. It is empty then. */
+    void (*drop_body) (exchange_t *self);
     /* Answers, once, and ends the exchange. Clears response. */
     void (*reply) (exchange_t *self, response_t *response);
     /* Begins a stream with the head of the response. Its body is the first write, of any length.

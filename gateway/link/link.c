@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "link/cancels.h"
 #include "log/log.h"
 #include "timestamp.h"
 
@@ -38,6 +39,7 @@ struct link {
     flow_t *flows;
     flow_t *next_flow; /* of a round through them */
     watch_t *again;    /* flows that were left in the middle */
+    cancels_t *cancels;
     bool up;
     int64_t since_ms;
 };
@@ -239,6 +241,8 @@ static void link_changed (link_t *self, const tmq_completion_t *completion)
                    LOG_FIELDS (LOG_TEXT ("namespace", self->ns), LOG_TEXT ("error", why)));
     for (flow_t *flow = first_flow (self); flow != NULL; flow = following_flow (self))
         flow->taker.moved (flow->taker.context, up);
+    if (up)
+        cancels_go (self->cancels);
 }
 
 static void deliver (link_t *self, tmq_completion_t *completion)
@@ -276,6 +280,21 @@ static void take_completions (void *context)
     }
 }
 
+/* Cancels that nobody waits for. */
+
+static void cancel_came (void *context, tmq_completion_t *completion)
+{
+    cancels_came (context, completion->code);
+}
+
+static int ask_cancel (void *context, cancel_t *cancel)
+{
+    tmq_error_t error;
+    const link_call_t call = {cancel_came, cancel, &cancel->ticket,
+                              cancel->owned ? cancel->owner : NULL};
+    return link_cancel (context, call, &cancel->id, cancel->message, &error);
+}
+
 /* Life. */
 
 link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_options_t *options,
@@ -296,7 +315,8 @@ link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_opt
     if (tmq_client_new (&self->client, &own, error) == TMQ_OK) {
         self->watch = loop_readable (loop, tmq_client_fd (self->client), take_completions, self);
         self->again = loop_timer (loop, go_on, self);
-        if (self->watch != NULL && self->again != NULL)
+        self->cancels = cancels_new (loop, settings, self->ns, ask_cancel, self);
+        if (self->watch != NULL && self->again != NULL && self->cancels != NULL)
             return self;
         snprintf (error->text, sizeof error->text, "memory is exhausted");
     }
@@ -308,6 +328,7 @@ void link_free (link_t **self)
 {
     if (*self == NULL)
         return;
+    cancels_free (&(*self)->cancels);
     watch_free (&(*self)->watch);
     watch_free (&(*self)->again);
     tmq_client_free (&(*self)->client);
@@ -325,8 +346,12 @@ void link_count (const link_t *self, link_numbers_t *out)
 {
     tmq_client_counters_t counters;
     tmq_client_counters (&counters, self->client);
-    *out =
-        (link_numbers_t){self->up, self->since_ms, counters.connects, counters.resent, self->waits};
+    *out = (link_numbers_t){.up = self->up,
+                            .since_ms = self->since_ms,
+                            .connects = counters.connects,
+                            .resent = counters.resent,
+                            .waits = self->waits};
+    cancels_count (self->cancels, &out->cancels, &out->cancels_dropped);
 }
 
 uint64_t link_generation (const link_t *self)
@@ -455,6 +480,11 @@ int link_cancel (link_t *self, link_call_t call, const tmq_id_t *id, const char 
                  tmq_error_t *error)
 {
     START (1, tmq_cancel_start, id, message);
+}
+
+bool link_cancel_kept (link_t *self, const char *owner, const tmq_id_t *id, const char *message)
+{
+    return cancels_add (self->cancels, owner, id, message);
 }
 
 int link_events (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t before,

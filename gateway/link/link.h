@@ -24,7 +24,9 @@ typedef struct link_numbers {
     int64_t since_ms; /* CLOCK_MONOTONIC: of its present state */
     uint64_t connects;
     uint64_t resent;
-    uint64_t waits; /* tasks that are waited for */
+    uint64_t waits;   /* tasks that are waited for */
+    uint64_t cancels; /* that the broker has not settled yet */
+    uint64_t cancels_dropped;
 } link_numbers_t;
 
 /* options say where the broker is; ns is copied into them. NULL with *error filled in. */
@@ -64,6 +66,10 @@ int link_list (link_t *self, link_call_t call, const tmq_list_query_t *in, tmq_e
 int link_tally (link_t *self, link_call_t call, const tmq_filter_t *in, tmq_error_t *error);
 int link_cancel (link_t *self, link_call_t call, const tmq_id_t *id, const char *message,
                  tmq_error_t *error);
+/* Cancels a task for nobody: what comes of it is not waited for. It is repeated until the broker
+ * has settled it, also when that is away; so many as 'cancels_max' are kept. message is static,
+ * owner (may be NULL) is copied. False: there is no room for it, and nothing was done. */
+bool link_cancel_kept (link_t *self, const char *owner, const tmq_id_t *id, const char *message);
 /* One completion for each id. */
 int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count,
                uint32_t timeout_ms, tmq_error_t *error);

@@ -43,6 +43,7 @@ static void clear_call (void *state)
         self->listener_free (&self->listener);
     tools_release (self->tools);
     json_decref (self->message);
+    json_decref (self->token_owned);
     json_decref (self->sent);
     tmq_task_free (self->record);
     free (self->id_owned);
@@ -82,6 +83,28 @@ call_t *call_begin (exchange_t *exchange, mcp_t *mcp)
         mcp->calls->before = self;
     mcp->calls = self;
     return self;
+}
+
+void call_lighten (call_t *self)
+{
+    char *id = NULL;
+    if (self->message == NULL)
+        return;
+    if (self->id_owned == NULL && self->id.length > 0) {
+        id = strndup (self->id.text, self->id.length);
+        if (id == NULL)
+            return;
+        self->id_owned = id;
+        self->id.text = id;
+    }
+    snprintf (self->method_owned, sizeof self->method_owned, "%s", self->method);
+    self->method = self->method_owned;
+    self->token_owned = json_incref ((json_t *) self->progress_token);
+    json_decref (self->message);
+    self->message = NULL;
+    self->params = NULL;
+    self->text = (slice_t){"", 0};
+    self->exchange->drop_body (self->exchange);
 }
 
 /* Messages. */

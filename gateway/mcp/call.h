@@ -24,7 +24,12 @@ enum {
     RPC_VERSION = -32022
 };
 
-enum { CALL_QUESTIONS_MAX = 64 };
+enum {
+    CALL_QUESTIONS_MAX = 64,
+    CALL_ID_BYTES_MAX = 1024,    /* of an id, as it is written: each event of a stream tells it */
+    CALL_TOKEN_BYTES_MAX = 1024, /* of a progress token: each notification tells it */
+    CALL_ANSWERS_BYTES_MAX = 64 * 1024 /* of inputResponses, which may wait for their questions */
+};
 
 struct flow;
 struct listener;
@@ -42,7 +47,8 @@ typedef struct call {
     slice_t id;     /* as it was written; length 0: none */
     char *id_owned; /* that it stands in, if it is not in the text */
     const char *method;
-    json_t *params; /* an object, or NULL */
+    char method_owned[32]; /* the same, of a message that was let go */
+    json_t *params;        /* an object, or NULL */
     era_t era;
     mcp_session_t session; /* of 2025 */
     unsigned capabilities;
@@ -53,6 +59,7 @@ typedef struct call {
     const char *tool_name; /* as the logger of its messages */
     char digest[33];       /* of its arguments */
     const json_t *progress_token;
+    json_t *token_owned; /* that it is, of a message that was let go */
     tmq_id_t task;
     bool is_followed;                    /* it is followed until it ends */
     bool as_task;                        /* a handle is given if it does not end soon */
@@ -101,6 +108,10 @@ typedef struct call {
 /* NULL: answered. */
 call_t *call_begin (exchange_t *exchange, mcp_t *mcp);
 
+/* From now on answers are waited for, perhaps for long: the message and its body go, which take
+ * up to eighty times what was sent. Id, method and progress token stay. Where memory is exhausted
+ * nothing changes. */
+void call_lighten (call_t *self);
 /* Keeps the memory of a call that may end meanwhile; not twice at a time. False: it did, and it is
  * gone now. */
 void call_hold (call_t *self);

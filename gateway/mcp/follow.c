@@ -160,11 +160,9 @@ void follow_answer (call_t *call, const json_t *answers, follow_fn *fn)
         began (call, code, &error);
 }
 
-void follow_cancel (call_t *call, const char *message)
+bool follow_cancel (call_t *call, const char *message)
 {
-    tmq_error_t error;
-    const link_call_t to = {NULL, NULL, NULL, owner_of (call->exchange)};
-    link_cancel (call->exchange->link, to, &call->task, message, &error);
+    return link_cancel_kept (call->exchange->link, owner_of (call->exchange), &call->task, message);
 }
 
 void follow_tell_progress (call_t *call, double done, double total, const char *message)
@@ -595,6 +593,7 @@ void follow (call_t *call, uint32_t inline_ms)
     options.filter.task_ids_count = 1;
     options.snapshot = true;
     options.owner = owner_of (call->exchange);
+    call_lighten (call);
     call->is_followed = true;
     call->abandon = abandon;
     follow_from_now (call);

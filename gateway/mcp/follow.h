@@ -40,7 +40,7 @@ void follow_tell_progress (call_t *call, double done, double total, const char *
 void follow_tell_message (call_t *call, const tmq_event_t *event);
 /* Its client may leave from now on: then the task is cancelled, unless the call leaves it. */
 void follow_from_now (call_t *call);
-/* Cancels a task for nobody: what comes of it is not waited for. */
-void follow_cancel (call_t *call, const char *message);
+/* As link_cancel_kept. message is static. */
+bool follow_cancel (call_t *call, const char *message);
 
 #endif

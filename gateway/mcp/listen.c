@@ -419,6 +419,7 @@ static void begin_modern (call_t *call)
     json_writer_t writer = {&params, false};
     char id[37];
     call->failed = look_failed;
+    call_lighten (call);
     if (!call_stream (call))
         return;
     call->exchange->on_quiet = is_quiet;
@@ -441,7 +442,9 @@ static void begin_modern (call_t *call)
     }
     json_write_object_end (&writer);
     tell (call, "notifications/subscriptions/acknowledged", &params, &writer);
-    if (self->ids_count > 0)
+    if (self->ids_count == 0)
+        go_on (call); /* the tools may have changed while its tasks were looked at */
+    else
         open_flow (call, true);
 }
 

@@ -241,9 +241,12 @@ static void tasks_update (call_t *call)
 
 static void cancel_theirs (call_t *call, const tmq_task_t *task)
 {
-    if (!tmq_status_terminal (task->status))
-        follow_cancel (call, "cancelled by its caller");
-    call_done (call);
+    static const tmq_error_t full = {.code = TMQ_OVERLOADED,
+                                     .text = "as many cancels wait as 'cancels_max' allows"};
+    if (tmq_status_terminal (task->status) || follow_cancel (call, "cancelled by its caller"))
+        call_done (call);
+    else
+        call_code (call, TMQ_OVERLOADED, &full);
 }
 
 static void tasks_cancel (call_t *call)

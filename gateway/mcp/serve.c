@@ -43,6 +43,9 @@ static bool read_message (call_t *call)
     json_t *params = json_object_get (call->message, "params");
     if (json_is_string (id) || json_is_integer (id))
         call->id = input_member (call->text, "id");
+    const bool is_long = call->id.length > CALL_ID_BYTES_MAX;
+    if (is_long)
+        call->id = (slice_t){"", 0};
     if (!service_has_room (call->mcp->service)) {
         json_decref (call->message);
         call->message = NULL;
@@ -56,6 +59,8 @@ static bool read_message (call_t *call)
     call->params = json_is_object (params) ? params : NULL;
     if (version == NULL || strcmp (version, "2.0") != 0)
         return refuse (call, RPC_REQUEST, "Invalid request: jsonrpc is \"2.0\"");
+    if (is_long)
+        return refuse (call, RPC_REQUEST, "Invalid request: its id has more than 1024 bytes");
     if (id != NULL && call->id.length == 0)
         return refuse (call, RPC_REQUEST, "Invalid request: id is a text or a whole number");
     if (params != NULL && call->params == NULL)

@@ -236,8 +236,10 @@ static bool read_answers (call_t *call)
     }
     if (good && answers != NULL)
         call->answers = trees_text (answers, JSON_COMPACT);
+    good = good && (call->answers == NULL || strlen (call->answers) <= CALL_ANSWERS_BYTES_MAX);
     if (!good)
-        call_error (call, 200, RPC_PARAMS, "inputResponses is an object of objects", NULL);
+        call_error (call, 200, RPC_PARAMS,
+                    "inputResponses is an object of objects with at most 65536 bytes", NULL);
     return good;
 }
 
@@ -408,7 +410,9 @@ static void submit (call_t *call)
     const int code = link_submit (call->exchange->link, to, &room.submit, &error);
     free (room.owned);
     free (room.meta);
-    if (code != TMQ_OK)
+    if (code == TMQ_OK)
+        call_lighten (call);
+    else
         call_code (call, code, &error);
 }
 
@@ -436,6 +440,11 @@ void tool_call (call_t *call)
         return;
     if (given != NULL && !json_is_object (given)) {
         call_error (call, 200, RPC_PARAMS, "params.arguments is an object", NULL);
+        return;
+    }
+    if (json_string_length (token) > CALL_TOKEN_BYTES_MAX) {
+        call_error (call, 200, RPC_PARAMS, "params._meta.progressToken has more than 1024 bytes",
+                    NULL);
         return;
     }
     if (json_is_string (token) || json_is_integer (token))

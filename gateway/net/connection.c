@@ -46,7 +46,6 @@ struct connection {
     bool running; /* inside of its own calls: it is not freed there */
     bool dying;   /* it is freed when they return */
     bool has_exchange;
-    bool known;   /* it has brought a good token, or a good cookie */
     bool unread;  /* an answer was given before the request was whole */
     bool ended;   /* the client sends nothing more; what it has sent is to be answered */
     bool last;    /* nothing follows the stream on this connection */
@@ -55,35 +54,29 @@ struct connection {
     bool wants_room;
     bool doomed; /* it is freed in the loop's next turn: a caller may still hold its exchange */
     uint64_t requests;
-    uint64_t body_charged; /* of the server's memory */
+    account_t *holder;      /* who its memory counts to: whoever it brought a good token of last */
+    uint64_t input_charged; /* of heads, and of what stands behind a request */
+    uint64_t body_charged;
     uint64_t output_charged;
     uint64_t thrown_away;
     exchange_t exchange;
 };
+
+static const char EXHAUSTED[] = "memory is exhausted";
 
 static uint64_t limit_of (const connection_t *self, setting_t setting)
 {
     return self->set->settings->numbers[setting];
 }
 
-/* Memory that bodies and answers of all connections take, beside what is parsed of them. */
-
-static bool charge (connection_t *self, uint64_t *account, uint64_t bytes)
+static struct evbuffer *output_of (const connection_t *self)
 {
-    uint64_t *used = &self->set->numbers.memory_bytes;
-    const uint64_t most = limit_of (self, SETTING_MEMORY_BYTES_MAX);
-    const uint64_t held = *used + trees_bytes ();
-    if (held > most || bytes > most - held)
-        return false;
-    *used += bytes;
-    *account += bytes;
-    return true;
+    return bufferevent_get_output (self->buffers);
 }
 
-static void discharge (connection_t *self, uint64_t *account)
+static size_t owed (const connection_t *self)
 {
-    self->set->numbers.memory_bytes -= *account;
-    *account = 0;
+    return evbuffer_get_length (output_of (self));
 }
 
 /* The list of all: who did something last stands first. */
@@ -106,6 +99,91 @@ static void leave_list (connection_t *self)
     *(self->previous != NULL ? &self->previous->next : &set->first) = self->next;
 }
 
+/* Memory that heads, bodies and answers of connections take, beside what is parsed of them. Each
+ * counts to its holder, too, who has a part of it at most. */
+
+static bool is_stranger (const connection_t *self)
+{
+    return self->holder == &self->set->numbers.strangers;
+}
+
+static uint64_t rest_of (uint64_t most, uint64_t held)
+{
+    return held < most ? most - held : 0;
+}
+
+static uint64_t rest_of_holder (const connection_t *self)
+{
+    return rest_of (limit_of (self, is_stranger (self) ? SETTING_STRANGERS_BYTES_MAX
+                                                       : SETTING_PRINCIPAL_BYTES_MAX),
+                    self->holder->bytes);
+}
+
+/* Is nothing lost by its end? A stranger's answer may be; who is known reads his. */
+static bool can_be_spared (const connection_t *self)
+{
+    return is_stranger (self) ? self->phase <= PHASE_HEAD || self->phase >= PHASE_CLOSING
+                              : self->phase <= PHASE_HEAD && owed (self) == 0;
+}
+
+/* Of the strangers who hold memory, the one who has done nothing for the longest goes. False: there
+ * is none but this one. */
+static bool displace_stranger (const connection_t *self)
+{
+    connection_t *at = self->set->last;
+    while (at != NULL && (at == self || at->running || !is_stranger (at) || !can_be_spared (at) ||
+                          at->input_charged + at->output_charged == 0))
+        at = at->previous;
+    if (at == NULL)
+        return false;
+    self->set->numbers.displaced++;
+    connection_free (at);
+    return true;
+}
+
+/* NULL: it counts from now on; else why there is no room for it, a sentence. */
+static const char *charge (connection_t *self, uint64_t *account, uint64_t bytes)
+{
+    uint64_t *used = &self->set->numbers.memory_bytes;
+    while (is_stranger (self) && bytes > rest_of_holder (self) && displace_stranger (self))
+        ;
+    if (bytes > rest_of_holder (self))
+        return is_stranger (self)
+                   ? "those without a token take as much memory as 'strangers_bytes_max' allows"
+                   : "its requests and answers take as much memory as 'principal_bytes_max' allows";
+    if (bytes > rest_of (limit_of (self, SETTING_MEMORY_BYTES_MAX), *used + trees_bytes ()))
+        return "all requests and answers take as much memory as 'memory_bytes_max' allows";
+    *used += bytes;
+    self->holder->bytes += bytes;
+    *account += bytes;
+    return NULL;
+}
+
+static void give_back (connection_t *self, uint64_t *account, uint64_t bytes)
+{
+    self->set->numbers.memory_bytes -= bytes;
+    self->holder->bytes -= bytes;
+    *account -= bytes;
+}
+
+static void discharge (connection_t *self, uint64_t *account)
+{
+    give_back (self, account, *account);
+}
+
+/* What it holds counts to whom its request is of, from now on. */
+static void take_holder (connection_t *self)
+{
+    account_t *holder = self->exchange.account;
+    const uint64_t held = self->input_charged + self->body_charged + self->output_charged;
+    if (holder == NULL || holder == self->holder)
+        return;
+    self->holder->bytes -= held;
+    holder->bytes += held;
+    account_release (self->holder);
+    self->holder = account_retain (holder);
+}
+
 /* The end of an exchange and of a connection. */
 
 static void end_exchange (connection_t *self, int status)
@@ -116,7 +194,7 @@ static void end_exchange (connection_t *self, int status)
     if (status == 0 && exchange->on_gone != NULL && !self->set->stopping)
         exchange->on_gone (exchange);
     self->has_exchange = false;
-    self->known = self->known || exchange->principal != NULL;
+    take_holder (self);
     if (exchange->stream_status != 0) {
         status = exchange->stream_status;
         self->set->numbers.streams--;
@@ -138,7 +216,9 @@ void connection_free (connection_t *self)
     end_exchange (self, 0);
     leave_list (self);
     set->numbers.connections--;
+    discharge (self, &self->input_charged);
     discharge (self, &self->output_charged);
+    account_release (self->holder);
     codec_free (self->codec);
     event_free (self->deadline);
     bufferevent_free (self->buffers);
@@ -169,36 +249,23 @@ static void set_phase (connection_t *self, phase_t phase)
 
 /* Answers. */
 
-static struct evbuffer *output_of (const connection_t *self)
-{
-    return bufferevent_get_output (self->buffers);
-}
-
-static size_t owed (const connection_t *self)
-{
-    return evbuffer_get_length (output_of (self));
-}
-
-/* What the client has taken of the output is not held any more. */
-static bool charge_output (connection_t *self, uint64_t bytes)
+/* What the client has taken of the output is not held any more. NULL: charged. */
+static const char *charge_output (connection_t *self, uint64_t bytes)
 {
     const size_t held = owed (self);
-    if (held < self->output_charged) {
-        self->set->numbers.memory_bytes -= self->output_charged - held;
-        self->output_charged = held;
-    }
+    if (held < self->output_charged)
+        give_back (self, &self->output_charged, self->output_charged - held);
     return charge (self, &self->output_charged, bytes);
 }
 
 /* The answer itself has no room. What says so is small, and not charged. */
-static void send_no_room (connection_t *self)
+static void send_no_room (connection_t *self, const char *why)
 {
     bytes_t out = BYTES_INIT;
     response_t response;
     const exchange_handler_t *handler = self->set->handler;
     response_init (&response, 503);
-    handler->refuse (handler->context, &response, 503,
-                     "the answers of all requests take as much memory as they may");
+    handler->refuse (handler->context, &response, 503, why);
     response_write (&out, &response, (response_frame_t){.close = true});
     response_clear (&response);
     self->unread = true;
@@ -213,9 +280,11 @@ static void send_response (connection_t *self, const response_t *response, bool 
     bytes_t out = BYTES_INIT;
     const bool close = self->phase == PHASE_CLOSING;
     response_write (&out, response, (response_frame_t){.close = close, .head_only = head_only});
-    if (out.failed || !charge_output (self, out.length) ||
-        evbuffer_add (output_of (self), out.data, out.length) != 0)
-        send_no_room (self);
+    const char *flaw = out.failed ? EXHAUSTED : charge_output (self, out.length);
+    if (flaw == NULL && evbuffer_add (output_of (self), out.data, out.length) != 0)
+        flaw = EXHAUSTED;
+    if (flaw != NULL)
+        send_no_room (self, flaw);
     bytes_free (&out);
 }
 
@@ -293,6 +362,13 @@ static void reply (exchange_t *exchange, response_t *response)
         run (self);
 }
 
+static void drop_body (exchange_t *exchange)
+{
+    connection_t *self = connection_of (exchange);
+    bytes_free (&exchange->body);
+    discharge (self, &self->body_charged);
+}
+
 /* Streams. */
 
 /* In the loop's next turn, because the caller goes on with its exchange. */
@@ -319,7 +395,7 @@ static bool write_piece (exchange_t *exchange, const void *data, size_t length)
     if (self->doomed || exchange->request->method == HTTP_METHOD_HEAD || length == 0)
         return !self->doomed;
     if ((owed (self) > 0 && owed (self) + length > limit_of (self, SETTING_OUTPUT_BYTES_MAX)) ||
-        !charge_output (self, length))
+        charge_output (self, length) != NULL)
         return refuse_piece (self);
     self->silent = false;
     if ((self->chunked && evbuffer_add_printf (output, "%zx\r\n", length) < 0) ||
@@ -418,6 +494,7 @@ static void begin_exchange (connection_t *self)
     memcpy (exchange->peer, peer, sizeof peer);
     exchange->request = codec_request (self->codec);
     exchange->began_us = clock_us (CLOCK_MONOTONIC);
+    exchange->drop_body = drop_body;
     exchange->reply = reply;
     exchange->stream = begin_stream;
     exchange->write = write_piece;
@@ -428,6 +505,7 @@ static void begin_exchange (connection_t *self)
     handler->head (handler->context, exchange);
     if (!self->has_exchange)
         return;
+    take_holder (self);
     codec_accept (self->codec, exchange->body_bytes_max);
     const bool refused = codec_refusal (self->codec, NULL) != 0;
     if (exchange->request->expects_continue && !refused &&
@@ -437,8 +515,9 @@ static void begin_exchange (connection_t *self)
 
 static void take_body (connection_t *self, const uint8_t *body, size_t length)
 {
-    if (!charge (self, &self->body_charged, length))
-        refuse (self, 503, "the bodies of all requests take as much memory as they may");
+    const char *flaw = charge (self, &self->body_charged, length);
+    if (flaw != NULL)
+        refuse (self, 503, flaw);
     else
         bytes_append (&self->exchange.body, body, length);
 }
@@ -448,7 +527,7 @@ static void finish_request (connection_t *self)
     const exchange_handler_t *handler = self->set->handler;
     set_phase (self, PHASE_BUSY);
     if (self->exchange.body.failed)
-        refuse (self, 503, "memory is exhausted");
+        refuse (self, 503, EXHAUSTED);
     else
         handler->whole (handler->context, &self->exchange);
     if (self->has_exchange && self->set->draining)
@@ -488,9 +567,23 @@ static bool step (connection_t *self)
 static bool owes_too_much (const connection_t *self)
 {
     uint64_t most = limit_of (self, SETTING_OUTPUT_BYTES_MAX);
-    if (!self->known && most > STRANGER_OUTPUT_BYTES)
+    if (is_stranger (self) && most > STRANGER_OUTPUT_BYTES)
         most = STRANGER_OUTPUT_BYTES;
     return self->phase == PHASE_IDLE && owed (self) > most;
+}
+
+/* What was read and waits: a head as far as it has come, and what stands behind a request. */
+static void hold_input (connection_t *self)
+{
+    const uint64_t held =
+        evbuffer_get_length (bufferevent_get_input (self->buffers)) + codec_held (self->codec);
+    if (held <= self->input_charged) {
+        give_back (self, &self->input_charged, self->input_charged - held);
+        return;
+    }
+    const char *flaw = charge (self, &self->input_charged, held - self->input_charged);
+    if (flaw != NULL && self->phase <= PHASE_HEAD)
+        refuse (self, 503, flaw);
 }
 
 /* Goes on until there is nothing to read, or an answer is due. */
@@ -501,6 +594,8 @@ static void run (connection_t *self)
         ;
     if (!self->dying && self->phase == PHASE_LINGERING)
         throw_away (self);
+    if (!self->dying)
+        hold_input (self);
     const bool waits = owes_too_much (self) && !self->set->draining;
     if (!self->dying && self->ended && self->phase >= PHASE_BODY && self->phase <= PHASE_STREAM)
         self->dying = true; /* its client does not wait for what is due */
@@ -602,19 +697,12 @@ void connections_each (connections_t *set, exchange_fn *fn, void *context)
     }
 }
 
-/* Is nothing lost by its end? A stranger's answer may be; who is known reads his. */
-static bool can_be_spared (const connection_t *self)
-{
-    return self->known ? self->phase <= PHASE_HEAD && owed (self) == 0
-                       : self->phase <= PHASE_HEAD || self->phase >= PHASE_CLOSING;
-}
-
 bool connections_make_room (connections_t *set)
 {
     connection_t *found = NULL;
-    for (connection_t *at = set->last; at != NULL && (found == NULL || found->known);
+    for (connection_t *at = set->last; at != NULL && (found == NULL || !is_stranger (found));
          at = at->previous)
-        if (!at->running && can_be_spared (at) && (found == NULL || !at->known))
+        if (!at->running && can_be_spared (at) && (found == NULL || is_stranger (at)))
             found = at;
     if (found == NULL)
         return false;
@@ -637,6 +725,7 @@ connection_t *connection_new (connections_t *set, int fd, const char *peer)
         return NULL;
     setsockopt (fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* a socket file has no such */
     self->set = set;
+    self->holder = account_retain (&set->numbers.strangers);
     self->codec = codec_new (&limits);
     self->deadline = evtimer_new (loop_base (set->loop), too_late, self);
     if (self->codec != NULL && self->deadline != NULL)
@@ -645,6 +734,7 @@ connection_t *connection_new (connections_t *set, int fd, const char *peer)
         if (self->deadline != NULL)
             event_free (self->deadline);
         codec_free (self->codec);
+        account_release (self->holder);
         free (self);
         return NULL;
     }

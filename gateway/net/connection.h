@@ -6,6 +6,7 @@
 #ifndef TASKMQ_GATEWAY_NET_CONNECTION_H
 #define TASKMQ_GATEWAY_NET_CONNECTION_H
 
+#include "base/account.h"
 #include "base/settings.h"
 #include "http/exchange.h"
 #include "net/loop.h"
@@ -17,7 +18,8 @@ typedef struct connections_numbers {
     uint64_t refused;      /* connections for which there was no room */
     uint64_t displaced;    /* that were closed to make room for others */
     uint64_t timeouts;     /* heads and bodies that did not come in time */
-    uint64_t memory_bytes; /* of bodies and answers, now */
+    uint64_t memory_bytes; /* of heads, bodies and answers, now */
+    account_t strangers;   /* of it, what they take who brought no good token */
 } connections_numbers_t;
 
 typedef struct connection connection_t;

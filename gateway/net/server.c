@@ -54,6 +54,7 @@ server_t *server_new (loop_t *loop, const settings_t *settings, const exchange_h
     server_t *self = calloc (1, sizeof *self);
     if (self == NULL)
         return NULL;
+    account_retain (&self->connections.numbers.strangers); /* it is no memory of its own */
     self->connections.loop = loop;
     self->connections.settings = settings;
     self->connections.handler = handler;
@@ -149,6 +150,9 @@ static void accept_failed (struct evconnlistener *listener, void *context)
     server_t *self = context;
     const int code = EVUTIL_SOCKET_ERROR ();
     (void) listener;
+    /* Who is the longest without a word makes room here, too; the newcomer is accepted then. */
+    if ((code == EMFILE || code == ENFILE) && connections_make_room (&self->connections))
+        return;
     log_write (LOG_LEVEL_WARNING, "GATEWAY-ACCEPT", "a connection could not be accepted",
                LOG_FIELDS (LOG_TEXT ("error", strerror (code))));
     each_listener (self, evconnlistener_disable);

@@ -204,6 +204,7 @@ static bool gate_token (service_t *self, exchange_t *exchange)
     principal->references++;
     principal->requests++;
     exchange->principal = principal;
+    exchange->account = principal->account;
     return true;
 }
 

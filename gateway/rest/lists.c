@@ -355,6 +355,8 @@ static bool read_wait (exchange_t *exchange, waiting_t *waiting)
         good = good && read_wait_member (exchange, waiting, key, value);
     }
     json_decref (object);
+    if (good)
+        exchange->drop_body (exchange); /* it may be waited for long */
     return good;
 }
 

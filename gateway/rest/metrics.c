@@ -116,6 +116,16 @@ static uint64_t waits_of (const link_numbers_t *numbers)
     return numbers->waits;
 }
 
+static uint64_t cancels_of (const link_numbers_t *numbers)
+{
+    return numbers->cancels;
+}
+
+static uint64_t cancels_dropped_of (const link_numbers_t *numbers)
+{
+    return numbers->cancels_dropped;
+}
+
 static void put_refused (bytes_t *out, const service_numbers_t *numbers)
 {
     put_head (out, "gateway_refused_total", "counter",
@@ -151,6 +161,11 @@ void metrics_write_own (bytes_t *out, const service_t *service)
                "connections to the broker after the first", reconnects_of);
     put_links (out, service, "gateway_client_resent_total", "counter",
                "requests to the broker that were repeated after that", resent_of);
+    put_links (out, service, "gateway_cancels", "gauge",
+               "cancels of calls whose client left, that the broker has not settled yet",
+               cancels_of);
+    put_links (out, service, "gateway_cancels_dropped_total", "counter",
+               "cancels for which there was no room", cancels_dropped_of);
     put_links (out, service, "gateway_waits", "gauge", "tasks that long polls wait for", waits_of);
     put_answers (out, numbers);
     put_times (out, numbers);
@@ -177,8 +192,11 @@ void metrics_write_own (bytes_t *out, const service_t *service)
                 "connections that were closed to make room for others", connections->displaced);
     put_number (out, "gateway_timeouts_total", "counter",
                 "heads and bodies that did not come in time", connections->timeouts);
+    put_number (out, "gateway_strangers_bytes", "gauge",
+                "of the buffers, what connections take that brought no good token",
+                connections->strangers.bytes);
     put_head (out, "gateway_memory_bytes", "gauge",
-              "bodies and answers that are held, and what JSON takes when it is parsed");
+              "heads, bodies and answers that are held, and what JSON takes when it is parsed");
     bytes_append_format (out,
                          "taskmq_gateway_memory_bytes{use=\"buffers\"} %" PRIu64
                          "\ntaskmq_gateway_memory_bytes{use=\"trees\"} %" PRIu64 "\n",

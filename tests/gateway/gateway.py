@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -47,6 +48,7 @@ class Gateway:
         self.log_path = os.path.join(broker.home, "gateway.log")
         self.log = open(self.log_path, "ab")
         self.process = None
+        self.limits = {}  # of its process: resource.RLIMIT_NOFILE and the like
 
     def path(self, name):
         return os.path.join(self.broker.data, name)
@@ -56,13 +58,18 @@ class Gateway:
         return subprocess.run([program("taskmq-gateway"), "--data", self.broker.data, *arguments],
                               capture_output=True, text=True, check=False)
 
+    def begin(self):
+        die_with_the_test()
+        for what, most in self.limits.items():
+            resource.setrlimit(what, (most, most))
+
     def start(self):
         ready = self.path("gateway.endpoint")
         if os.path.exists(ready):
             os.remove(ready)
         self.process = subprocess.Popen(
             [program("taskmq-gateway"), "--data", self.broker.data, "--listen", "127.0.0.1:0",
-             *self.options], stderr=self.log, stdout=self.log, preexec_fn=die_with_the_test)
+             *self.options], stderr=self.log, stdout=self.log, preexec_fn=self.begin)
         with open(self.path("gateway.pid"), "w", encoding="utf-8") as file:
             file.write(str(self.process.pid))
 

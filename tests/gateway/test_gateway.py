@@ -756,7 +756,35 @@ def part_joined():
 
 # Kills.
 
+def try_no_room_for_the_file():
+    """What cannot be written down keeps nobody from being served; it is written later."""
+    with Broker() as broker:
+        gateway = Gateway(broker)
+        with gateway:
+            token = gateway.first_token
+        path = gateway.path("gateway.endpoint")
+        os.makedirs(os.path.join(path, "in-the-way"))
+        gateway.log = open(gateway.log_path, "ab")
+        gateway.process = subprocess.Popen(
+            [program("taskmq-gateway"), "--data", broker.data, "--listen", "127.0.0.1:0"],
+            stderr=gateway.log, preexec_fn=die_with_the_test)
+        with gateway.log:
+            said = eventually("it listens", lambda: re.findall(
+                r"GATEWAY-READY \S+ address=http://127.0.0.1:(\d+)", gateway.read_log())[1:])
+            gateway.port = int(said[0])
+            gateway.await_broker()
+            check("it serves", gateway.get("/v1/session", token=token).status, 200)
+            assert "GATEWAY-ENDPOINT" in gateway.read_log()
+            os.rmdir(os.path.join(path, "in-the-way"))
+            os.rmdir(path)
+            eventually("it is told", lambda: os.path.isfile(path))
+            check("a link", gateway.run("link").returncode, 0)
+            gateway.stop()
+            assert not os.path.exists(path)
+
+
 def part_restart():
+    try_no_room_for_the_file()
     with Broker() as broker, Gateway(broker, configuration=["grace = 200ms"]) as gateway:
         body = {"queue": "q", "data": "x"}
         first = gateway.post("/v1/tasks", body, Idempotency_Key="k").json["task_id"]

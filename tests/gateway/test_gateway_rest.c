@@ -32,6 +32,11 @@ typedef struct stage {
 
 static stage_t stage;
 
+static void drop_body (exchange_t *exchange)
+{
+    bytes_free (&exchange->body);
+}
+
 static void take_reply (exchange_t *exchange, response_t *response)
 {
     assert_ptr_equal (exchange, &stage.exchange);
@@ -103,6 +108,7 @@ static void ask (const char *head, const char *body)
     memset (&stage.exchange, 0, sizeof stage.exchange);
     stage.exchange.request = codec_request (stage.codec);
     stage.exchange.reply = take_reply;
+    stage.exchange.drop_body = drop_body;
     snprintf (stage.exchange.peer, sizeof stage.exchange.peer, "127.0.0.1");
     stage.open = true;
     stage.handler.head (stage.handler.context, &stage.exchange);

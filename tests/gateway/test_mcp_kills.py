@@ -76,6 +76,22 @@ def kill_in(stage, *asked):
     return requests
 
 
+def working(gateway):
+    items = gateway.get("/v1/tasks?status=working").json["items"]
+    return [task["task_id"] for task in items]
+
+
+def of_default(gateway, name):
+    told = gateway.get("/metrics").body.decode()
+    found = re.search(rf'^taskmq_gateway_{name}{{namespace="default"}} (\d+)', told, re.M)
+    return int(found.group(1))
+
+
+def memory(gateway):
+    told = gateway.get("/metrics").body.decode()
+    return int(re.search(r'^taskmq_gateway_memory_bytes{use="buffers"} (\d+)', told, re.M).group(1))
+
+
 def once(label, **more):
     return {"name": "once", "arguments": {"label": label, "seconds": 0.3}, **more}
 
@@ -251,19 +267,66 @@ def try_trees(stage):
         check("when again", answer.fields["retry-after"], "1")
     check("nothing stays", trees(), before)
     check("others are served", text_of(client.call("greet", {"name": "Ann"})), "Hello, Ann!")
-    # What is under way holds its trees, which count as well, and are given back.
-    held = Request(client, "tools/call", {"name": "slow_compute", "arguments": {
-        "seconds": 1, "list": [{}] * 2000}})
-    assert trees() > before + 200000, trees()
-    held.result()
-    check("nothing stays", trees(), before)
+    # What waits does not hold what it was asked by: else a few calls would keep all others out.
+    modern = Client(gateway, capabilities=TASKS)
+    slow = {"name": "slow_compute", "arguments": {"seconds": 60, "list": [{}] * 2000}}
+    many = [{}] * 2000
+    held = [Request(client, "tools/call", slow)]
+    task = modern.call("slow_compute", {"seconds": 60})["taskId"]
+    heard = listen(gateway, modern, 2, taskIds=[task], **{"filler": many})
+    heard.next()
+    check("nothing is held", trees(), before)
+    assert memory(gateway) < 20000, memory(gateway)
+    held[0].connection.close()
+    heard.close()
+    check("others are served", text_of(client.call("greet", {"name": "Ann"})), "Hello, Ann!")
+
+
+def try_long(stage):
+    """What each event of a stream repeats is short."""
+    client = Client(stage.gateway)
+    message = client.message("tools/list")
+    for size, status in ((1022, 200), (1023, 400)):
+        told = client.send({**message, "id": "i" * size}, Mcp_Method="tools/list")
+        check("an id", (told.status, told.json.get("error", {}).get("code")),
+              (status, None if status == 200 else -32600))
+    for size, code in ((1024, None), (1025, -32602)):
+        told, _ = Request(client, "tools/call", {
+            "name": "greet", "arguments": {"name": "Ann"},
+            "_meta": {"progressToken": "t" * size}}).outcome()
+        check("a progress token", told.get("error", {}).get("code"), code)
+
+
+def try_leaving(stage):
+    """A client leaves while the broker is away: its task is cancelled all the same. One more than are
+    kept goes on, which is told."""
+    gateway = stage.gateway
+    client = Client(gateway)
+    calls = [Request(client, "tools/call", {"name": "slow_compute", "arguments": {
+        "seconds": 60, "label": label}}) for label in ("first", "second")]
+    eventually("both work", lambda: len(working(gateway)) == 2)
+    tasks = working(gateway)
+    stage.broker.kill()
+    eventually("it is away", lambda: gateway.get("/readyz", token=None).status == 503)
+    for call in calls:
+        call.connection.close()
+    eventually("one was dropped", lambda: of_default(gateway, "cancels_dropped_total") == 1)
+    check("one is kept", of_default(gateway, "cancels"), 1)
+    stage.broker.start()
+    gateway.await_broker()
+    eventually("it is settled", lambda: of_default(gateway, "cancels") == 0)
+    found = [gateway.get(f"/v1/tasks/{task}").json for task in tasks]
+    check("one was cancelled", sorted(task["status"] for task in found), ["cancelled", "working"])
+    check("why", [task["cancel_message"] for task in found if task["status"] == "cancelled"],
+          ["its caller has left"])
 
 
 PARTS = {
     "calls": (["grace = 1m", "request_timeout = 1m"], (try_submits, try_work, try_tasks_methods)),
     "away": (["grace = 0", "request_timeout = 2s"], (try_away, try_silence)),
-    "bounds": (["call_rate = 2", "call_rate_burst = 3", "memory_bytes_max = 4M"],
-               (try_trees, try_rate)),
+    "bounds": (["call_rate = 2", "call_rate_burst = 3"], (try_rate,)),
+    "memory": (["memory_bytes_max = 4M"], (try_trees, try_long)),
+    "leaves": (["grace = 0", "request_timeout = 2s", "cancels_max = 1"], (try_leaving,)),
 }
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 
 from broker import Broker, eventually
 from gateway import Gateway, program
-from test_gateway import check, check_problem, submit
+from test_gateway import check, check_problem, pipeline, submit
 from test_mcp import Client, META, MODERN
 from test_streams import Events, Later, await_waits, fill, metric
 
@@ -64,6 +65,84 @@ def try_crowd(broker):
         stream.stop()
         for link in (friend, *strangers):
             link.close()
+
+
+def try_files(broker):
+    """Strangers cannot take the descriptors that others need, however few there are."""
+    gateway = Gateway(broker)
+    gateway.limits = {resource.RLIMIT_NOFILE: 128}
+    with gateway:
+        assert "GATEWAY-FILES" in gateway.read_log()
+        strangers = [socket.create_connection(("127.0.0.1", gateway.port)) for _ in range(300)]
+        for number in range(10):
+            check(f"newcomer {number}", gateway.get("/v1/session").status, 200)
+        assert "GATEWAY-ACCEPT" not in gateway.read_log()
+        # The way to the broker is found again: nobody took its descriptors.
+        broker.kill()
+        eventually("it is away", lambda: gateway.get("/readyz", token=None).status == 503)
+        broker.start()
+        gateway.await_broker()
+        for link in strangers:
+            link.close()
+
+
+def begin_head(gateway, size):
+    """A stranger who never comes to the end of a head."""
+    link = socket.create_connection(("127.0.0.1", gateway.port))
+    link.settimeout(60)
+    link.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" * size)
+    return link
+
+
+def try_strangers(broker):
+    """What strangers hold together is bounded, and takes nothing from those who are known."""
+    most = 256 * 1024
+    settings = FAST + [f"strangers_bytes_max = {most}B", "memory_bytes_max = 1M", "head_timeout = 1m"]
+    with Gateway(broker, configuration=settings) as gateway:
+        description = gateway.get("/openapi.json", token=None).body
+        task_id = submit(gateway, {"queue": "strangers", "data": "x" * 100000})
+        question = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        readers = [pipeline(gateway, question, 400)[0] for _ in range(24)]
+        eventually("they are owed something", lambda: metric(gateway, "strangers_bytes") > 0)
+        writers = [begin_head(gateway, 12000) for _ in range(100)]
+        for _ in range(10):
+            assert metric(gateway, "strangers_bytes") <= most, metric(gateway, "strangers_bytes")
+            check("who is known", gateway.get(f"/v1/tasks/{task_id}/payload").status, 200)
+            check("who looks", gateway.get("/healthz", token=None).status, 200)
+            check("who comes to read", gateway.get("/openapi.json", token=None).body, description)
+        assert metric(gateway, "connections_displaced_total") > 0
+        for link in (*readers, *writers):
+            link.close()
+        eventually("all of it is given back", lambda: metric(gateway, "strangers_bytes") == 0)
+
+
+def try_share(broker):
+    """A principal who reads nothing of what it asks for takes its part of the memory, and no more."""
+    size = 200000
+    settings = FAST + ["principal_bytes_max = 1M", "output_bytes_max = 64K"]
+    with Gateway(broker, configuration=settings) as gateway:
+        sue, tom = gateway.make_token("sue", "client"), gateway.make_token("tom", "client")
+        gateway.reload()
+        ids = [submit(gateway, {"queue": "share", "data": "x" * size}, token=token)
+               for token in (sue, tom)]
+        get = (f"GET /v1/tasks/{ids[0]}/payload HTTP/1.1\r\nHost: localhost\r\n"
+               f"Authorization: Bearer {sue}\r\n\r\n").encode()
+        links = []
+
+        def refused():
+            links.append(pipeline(gateway, get, 100)[0])
+            answer = gateway.get(f"/v1/tasks/{ids[0]}/payload", token=sue)
+            return answer if answer.status != 200 else None
+        told = eventually("its part is full", refused)
+        check("it is told", (told.status, told.json["type"]), (503, "/problems/busy"))
+        assert "principal_bytes_max" in told.json["detail"], told.json
+        check("another one", gateway.get(f"/v1/tasks/{ids[1]}/payload", token=tom).status, 200)
+        gateway.reload()  # the same principal, whatever the file was read
+        check("as before", gateway.get(f"/v1/tasks/{ids[0]}/payload", token=sue).status, 503)
+        for link in links:
+            link.close()
+        eventually("it is given back", lambda: gateway.get(f"/v1/tasks/{ids[0]}/payload",
+                                                           token=sue).status == 200)
 
 
 def try_turns(broker):
@@ -198,6 +277,9 @@ def try_tokens(broker):
 def main():
     with Broker() as broker:
         try_crowd(broker)
+        try_files(broker)
+        try_strangers(broker)
+        try_share(broker)
         try_turns(broker)
         with Gateway(broker) as gateway:
             try_ahead(gateway)

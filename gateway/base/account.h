@@ -1,0 +1,26 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Of the memory that all connections share, what one holder takes. A principal is one, and all who
+ * brought no good token are another one together: so nobody takes what is for the others.
+ *
+ * It only counts; who charges it knows its bound. It lives as long as somebody refers to it, because
+ * an answer may still be owed to somebody whose token has gone. */
+#ifndef TASKMQ_GATEWAY_BASE_ACCOUNT_H
+#define TASKMQ_GATEWAY_BASE_ACCOUNT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct account {
+    uint64_t bytes;
+    size_t references;
+} account_t;
+
+/* NULL when memory is exhausted. */
+account_t *account_new (void);
+account_t *account_retain (account_t *self);
+void account_release (account_t *self); /* accepts NULL */
+
+#endif
