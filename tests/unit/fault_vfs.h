@@ -45,7 +45,11 @@ typedef enum vfs_op_kind {
     VFS_SYNC_WRITE, /* of the newest write of this file alone */
     VFS_DELETE,
     VFS_RENAME,
-    VFS_MARK /* not of a file: see fault_vfs_mark */
+    VFS_MARK, /* not of a file: see fault_vfs_mark */
+    /* Only of files that are neither SQLite's nor the journal's (file_calls.h). */
+    VFS_DIRECTORY,
+    VFS_LINK,
+    VFS_SYNC_NAMES /* of a directory */
 } vfs_op_kind_t;
 typedef struct vfs_op {
     vfs_op_kind_t kind;
@@ -53,7 +57,7 @@ typedef struct vfs_op {
     const void *bytes; /* WRITE */
     uint64_t length;   /* WRITE, TRUNCATE; MARK: its value */
     uint64_t offset;   /* WRITE; MARK: its kind */
-    const char *to;    /* RENAME */
+    const char *to;    /* RENAME, LINK */
 } vfs_op_t;
 typedef void vfs_record_t (void *context, const vfs_op_t *op);
 /* NULL ends the recording. */

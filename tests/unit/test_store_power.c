@@ -19,206 +19,12 @@
 #include "fault_vfs.h"
 #include "store_support.h"
 #include "support/timing.h"
+#include "vfs_disk.h"
 
-enum {
-    SECTOR = 512,
-    FILES_MAX = 8,
-    POINTS_DEFAULT = 500,
-    SEED_DEFAULT = 12,
-    BATCHES = 60,
-    LARGE_LOG = 40
-};
+enum { POINTS_DEFAULT = 500, SEED_DEFAULT = 12, BATCHES = 60, LARGE_LOG = 40 };
 
-/* The recording: the operations of SQLite and, as marks among them, what the store was asked and
- * said. Paths are bare names, bytes copies. */
+/* As marks among the operations: what the store was asked and said. */
 enum { BEGUN, ACKNOWLEDGED };
-
-typedef struct recording {
-    vfs_op_t *ops;
-    size_t count;
-    size_t capacity;
-} recording_t;
-
-static void record_op (void *context, const vfs_op_t *op)
-{
-    recording_t *self = context;
-    self->ops = memory_grow (self->ops, &self->capacity, self->count, sizeof (vfs_op_t));
-    vfs_op_t *copy = &self->ops[self->count++];
-    *copy = *op;
-    if (op->path != NULL) {
-        const char *slash = strrchr (op->path, '/');
-        copy->path = memory_text (slash == NULL ? op->path : slash + 1);
-    }
-    if (op->kind == VFS_RENAME)
-        copy->to = memory_text (strrchr (op->to, '/') + 1);
-    if (op->kind == VFS_WRITE)
-        copy->bytes = memcpy (memory_alloc (op->length), op->bytes, op->length);
-}
-
-static void recording_free (recording_t *self)
-{
-    for (size_t i = 0; i < self->count; i++) {
-        free ((char *) self->ops[i].path);
-        free ((void *) self->ops[i].bytes);
-        free ((char *) self->ops[i].to);
-    }
-    free (self->ops);
-}
-
-/* The disk. */
-typedef struct image {
-    char name[64];
-    bool exists;
-    uint8_t *synced; /* as after the last sync */
-    size_t synced_length;
-    uint8_t *current; /* as the process sees it */
-    size_t current_length;
-    const vfs_op_t **unsynced; /* writes and truncations since the last sync */
-    size_t unsynced_count;
-    size_t unsynced_capacity;
-} image_t;
-
-typedef struct disk {
-    image_t files[FILES_MAX];
-    size_t count;
-} disk_t;
-
-static image_t *disk_file (disk_t *disk, const char *name)
-{
-    for (size_t i = 0; i < disk->count; i++)
-        if (strcmp (disk->files[i].name, name) == 0)
-            return &disk->files[i];
-    assert_true (disk->count < FILES_MAX);
-    image_t *file = &disk->files[disk->count++];
-    snprintf (file->name, sizeof (file->name), "%s", name);
-    return file;
-}
-
-static void bytes_fit (uint8_t **bytes, size_t *length, size_t wanted)
-{
-    *bytes = memory_resize (*bytes, wanted, 1);
-    if (wanted > *length)
-        memset (*bytes + *length, 0, wanted - *length);
-    *length = wanted;
-}
-
-static void bytes_write (uint8_t **bytes, size_t *length, const vfs_op_t *op, uint64_t from,
-                         uint64_t to)
-{
-    if (op->offset + to > *length)
-        bytes_fit (bytes, length, (size_t) (op->offset + to));
-    memcpy (*bytes + op->offset + from, (const uint8_t *) op->bytes + from, (size_t) (to - from));
-}
-
-static void file_forget (image_t *file)
-{
-    free (file->synced);
-    free (file->current);
-    free (file->unsynced);
-    char name[sizeof (file->name)];
-    memcpy (name, file->name, sizeof (name));
-    *file = (image_t){0};
-    memcpy (file->name, name, sizeof (name));
-}
-
-static void file_rename (image_t *file, image_t *to)
-{
-    char name[sizeof (to->name)];
-    memcpy (name, to->name, sizeof (name));
-    file_forget (to);
-    *to = *file;
-    memcpy (to->name, name, sizeof (name));
-    memcpy (name, file->name, sizeof (name));
-    *file = (image_t){0};
-    memcpy (file->name, name, sizeof (name));
-}
-
-static void disk_apply (disk_t *disk, const vfs_op_t *op)
-{
-    image_t *file = disk_file (disk, op->kind == VFS_MARK ? "" : op->path);
-    switch (op->kind) {
-    case VFS_RENAME: file_rename (file, disk_file (disk, op->to)); return;
-    case VFS_SYNC_WRITE: {
-        const vfs_op_t *write = file->unsynced[--file->unsynced_count];
-        bytes_write (&file->synced, &file->synced_length, write, 0, write->length);
-        return;
-    }
-    case VFS_CREATE: file->exists = true; return;
-    case VFS_DELETE: file_forget (file); return;
-    case VFS_SYNC:
-        bytes_fit (&file->synced, &file->synced_length, file->current_length);
-        if (file->current_length > 0)
-            memcpy (file->synced, file->current, file->current_length);
-        file->unsynced_count = 0;
-        return;
-    case VFS_WRITE: bytes_write (&file->current, &file->current_length, op, 0, op->length); break;
-    case VFS_TRUNCATE:
-        bytes_fit (&file->current, &file->current_length, (size_t) op->length);
-        break;
-    case VFS_MARK: return;
-    }
-    file->unsynced = memory_grow (file->unsynced, &file->unsynced_capacity, file->unsynced_count,
-                                  sizeof (vfs_op_t *));
-    file->unsynced[file->unsynced_count++] = op;
-}
-
-static void disk_free (disk_t *disk)
-{
-    for (size_t i = 0; i < disk->count; i++)
-        file_forget (&disk->files[i]);
-}
-
-/* After the loss. */
-typedef enum loss { LOSE_ALL, LOSE_NOTHING, LOSE_SECTORS, LOSE_WRITES, LOSSES } loss_t;
-
-static bool coin (uint64_t *random)
-{
-    *random = *random * UINT64_C (6364136223846793005) + UINT64_C (1442695040888963407);
-    return (*random >> 40 & 1) != 0;
-}
-
-/* Each unsynced write, or each sector of it, is there or not, whatever came before or after it. */
-static void lose_parts (const image_t *file, uint8_t **bytes, size_t *length, bool sectors,
-                        uint64_t *random)
-{
-    for (size_t i = 0; i < file->unsynced_count; i++) {
-        const vfs_op_t *op = file->unsynced[i];
-        if (op->kind == VFS_TRUNCATE) {
-            if (coin (random))
-                bytes_fit (bytes, length, (size_t) op->length);
-            continue;
-        }
-        uint64_t from = 0;
-        while (from < op->length) {
-            uint64_t to = ((op->offset + from) / SECTOR + 1) * SECTOR - op->offset;
-            if (!sectors || to > op->length)
-                to = op->length;
-            if (coin (random))
-                bytes_write (bytes, length, op, from, to);
-            from = to;
-        }
-    }
-}
-
-static void file_write_out (const image_t *file, const char *directory, loss_t loss,
-                            uint64_t *random)
-{
-    uint8_t *bytes = NULL;
-    size_t length = 0;
-    char path[160];
-    bool all = loss == LOSE_NOTHING;
-    bytes_fit (&bytes, &length, all ? file->current_length : file->synced_length);
-    if (length > 0)
-        memcpy (bytes, all ? file->current : file->synced, length);
-    if (loss == LOSE_SECTORS || loss == LOSE_WRITES)
-        lose_parts (file, &bytes, &length, loss == LOSE_SECTORS, random);
-    snprintf (path, sizeof (path), "%s/%s", directory, file->name);
-    int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true (fd >= 0);
-    assert_int_equal (write (fd, bytes, length), length);
-    close (fd);
-    free (bytes);
-}
 
 /* The run that is recorded. */
 static batch_t *power_batch (fixture_t *f, uint64_t n)
@@ -251,7 +57,10 @@ static void run_recorded (recording_t *recording, bool synchronous_normal)
     f->options.journal_bytes = synchronous_normal ? 1 << 20 : 1 << 14;
     f->options.dirty_tasks_max = 7;
     f->options.dirty_ms_max = 3;
-    fault_vfs_record (record_op, recording);
+    char root[sizeof (f->directory)];
+    memcpy (root, f->directory, sizeof (root));
+    recording->root = root;
+    fault_vfs_record (recording_add, recording);
     fixture_open (f);
     for (uint64_t n = 1; n <= BATCHES; n++) {
         fault_vfs_mark (BEGUN, n);
@@ -268,6 +77,7 @@ static void run_recorded (recording_t *recording, bool synchronous_normal)
     }
     fixture_close (f);
     fault_vfs_record (NULL, NULL);
+    recording->root = NULL;
     void *state = f;
     fixture_teardown (&state);
 }
@@ -304,16 +114,14 @@ static void verify (fixture_t *f, uint64_t begun)
 }
 
 /* Returns the number of the newest batch that is there; *cuts counts the logs that were cut. */
-static uint64_t lose_power (const disk_t *disk, size_t point, loss_t loss, uint64_t begun,
+static uint64_t lose_power (const vfs_disk_t *disk, size_t point, vfs_loss_t loss, uint64_t begun,
                             uint64_t seed, uint64_t *cuts)
 {
     uint64_t random = seed + point * LOSSES + loss;
     fixture_t *f = fixture_new ("sqlite");
     store_error_t error = {STORE_OK, ""};
     f->options.journal_bytes = 1 << 16;
-    for (size_t i = 0; i < disk->count; i++)
-        if (disk->files[i].exists)
-            file_write_out (&disk->files[i], f->directory, loss, &random);
+    vfs_disk_lose (disk, f->directory, loss, &random);
     store_code_t code = store_open (&f->store, "sqlite", &f->options, &f->boot, &error);
     if (code != STORE_OK)
         fail_msg ("crash at %zu, loss %u, in %s: %s", point, (unsigned) loss, f->directory,
@@ -338,8 +146,8 @@ static uint64_t number_from (const char *name, uint64_t fallback)
 static uint64_t try_moments (bool synchronous_normal, uint64_t points, uint64_t seed,
                              uint64_t *cuts)
 {
-    recording_t recording = {NULL, 0, 0};
-    disk_t disk = {.count = 0};
+    recording_t recording = {NULL, NULL, 0, 0};
+    vfs_disk_t *disk = vfs_disk_new ();
     uint64_t begun = 0;
     uint64_t acknowledged = 0;
     uint64_t tried = 0;
@@ -353,15 +161,15 @@ static uint64_t try_moments (bool synchronous_normal, uint64_t points, uint64_t 
     assert_true (recording.count > 500);
     for (size_t i = 0; i < recording.count; i++) {
         const vfs_op_t *op = &recording.ops[i];
-        disk_apply (&disk, op);
+        vfs_disk_apply (disk, op);
         if (op->kind == VFS_MARK && op->offset == BEGUN)
             begun = op->length;
         if (op->kind == VFS_MARK && op->offset == ACKNOWLEDGED)
             acknowledged = op->length;
         if ((i * points + seed) % recording.count >= points)
             continue;
-        loss_t loss = (loss_t) ((seed + tried++) % LOSSES);
-        uint64_t stored = lose_power (&disk, i, loss, begun, seed, cuts);
+        vfs_loss_t loss = (vfs_loss_t) ((seed + tried++) % LOSSES);
+        uint64_t stored = lose_power (disk, i, loss, begun, seed, cuts);
         if (stored < acknowledged) {
             losses++;
             print_message ("crash at %zu: %llu batches of %llu\n", i, (unsigned long long) stored,
@@ -371,7 +179,7 @@ static uint64_t try_moments (bool synchronous_normal, uint64_t points, uint64_t 
     assert_in_range (tried, points / 2, points * 2);
     assert_int_equal (acknowledged, BATCHES);
     fault_vfs_skip_syncs (false);
-    disk_free (&disk);
+    vfs_disk_free (disk);
     recording_free (&recording);
     return losses;
 }
