@@ -3,7 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Failure: an error of the disk loses the piece and nothing before it. A frame that cannot be one
- * (zeros of a lost write, somebody's hand) ends the file there. */
+ * (zeros of a lost write, somebody's hand) ends the file there; one whose bytes are not those of
+ * its sum is a gap. */
 #include "logs/log_file.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 #include "core/base/memory.h"
 #include "disk.h"
+#include "store/checksum.h"
 
 enum {
     WINDOW_BYTES = 4096,
@@ -25,9 +27,13 @@ enum {
     HEAD_ATTEMPT = 32,
     HEAD_STREAM = 36,
     HEAD_NS = 40,
-    FRAME_CHECK = 0x746d716c
+    HEAD_SUM = 108,
+    FRAME_CHECK = 0x746d716c,
+    FRAME_SUM = 16,
+    PLAIN_FRAME_BYTES = FRAME_SUM /* without sums */
 };
-static const char MAGIC[] = "tmqlog1\n";
+static const char MAGIC[] = "tmqlog2\n";
+static const char PLAIN_MAGIC[] = "tmqlog1\n"; /* files of before */
 
 /* Numbers, the smallest byte first. */
 
@@ -80,20 +86,29 @@ bool log_file_parse (const char *name, int64_t *number, uint32_t *attempt, tmq_l
     return strcmp (name, again) == 0;
 }
 
-static void pack_head (uint8_t out[LOG_FILE_HEAD_BYTES], const log_key_t *key)
+static uint32_t sum_of (const void *bytes, size_t length)
+{
+    return (uint32_t) checksum_add (0, bytes, length);
+}
+
+static void pack_head (uint8_t out[LOG_FILE_HEAD_BYTES], const log_key_t *key, bool sums)
 {
     memset (out, 0, LOG_FILE_HEAD_BYTES);
-    memcpy (out, MAGIC, HEAD_ID);
+    memcpy (out, sums ? MAGIC : PLAIN_MAGIC, HEAD_ID);
     memcpy (out + HEAD_ID, key->id.bytes, sizeof (key->id));
     put (out + HEAD_NUMBER, (uint64_t) key->number, 8);
     put (out + HEAD_ATTEMPT, key->attempt, 4);
     put (out + HEAD_STREAM, key->stream, 4);
     memcpy (out + HEAD_NS, key->ns, strlen (key->ns));
+    if (sums)
+        put (out + HEAD_SUM, sum_of (out, HEAD_SUM), 4);
 }
 
-static bool unpack_head (const uint8_t in[LOG_FILE_HEAD_BYTES], log_key_t *out)
+static bool unpack_head (const uint8_t in[LOG_FILE_HEAD_BYTES], log_key_t *out, bool *sums)
 {
-    if (memcmp (in, MAGIC, HEAD_ID) != 0)
+    *sums = memcmp (in, MAGIC, HEAD_ID) == 0;
+    if (*sums ? get (in + HEAD_SUM, 4) != sum_of (in, HEAD_SUM)
+              : memcmp (in, PLAIN_MAGIC, HEAD_ID) != 0)
         return false;
     memset (out, 0, sizeof (*out));
     memcpy (out->id.bytes, in + HEAD_ID, sizeof (out->id));
@@ -102,6 +117,13 @@ static bool unpack_head (const uint8_t in[LOG_FILE_HEAD_BYTES], log_key_t *out)
     out->stream = (tmq_log_stream_t) get (in + HEAD_STREAM, 4);
     memcpy (out->ns, in + HEAD_NS, sizeof (out->ns) - 1);
     return true;
+}
+
+/* False: there is no whole one. */
+static bool read_head (int fd, log_key_t *out, bool *sums)
+{
+    uint8_t head[LOG_FILE_HEAD_BYTES];
+    return read_all (fd, head, sizeof (head), 0) == sizeof (head) && unpack_head (head, out, sums);
 }
 
 /* Plain, our own, under no other name. */
@@ -123,13 +145,13 @@ static int open_plain (int directory, const char *name, int flags, int *out, uin
 
 int log_file_head (int directory, const char *name, log_key_t *out)
 {
-    uint8_t head[LOG_FILE_HEAD_BYTES];
     int fd = -1;
     uint64_t size;
+    bool sums;
     int error = open_plain (directory, name, O_RDONLY, &fd, &size);
     if (error != 0)
         return error;
-    bool good = read_all (fd, head, sizeof (head), 0) == sizeof (head) && unpack_head (head, out);
+    bool good = read_head (fd, out, &sums);
     close (fd);
     return good ? 0 : EPERM;
 }
@@ -140,7 +162,13 @@ typedef struct frame {
     uint64_t at; /* of its bytes in the file */
     uint64_t offset;
     uint32_t length;
+    uint32_t sum;
 } frame_t;
+
+static size_t frame_bytes (bool sums)
+{
+    return sums ? LOG_FILE_FRAME_BYTES : PLAIN_FRAME_BYTES;
+}
 
 /* A walk over the frames of a file. */
 typedef struct walk {
@@ -148,36 +176,39 @@ typedef struct walk {
     uint64_t at;   /* of the next frame */
     uint64_t size; /* of the file */
     uint64_t end;  /* of the frames so far, in the stream */
+    size_t before; /* the bytes of each */
     uint64_t from; /* what is in the window */
     size_t have;
     uint8_t window[WINDOW_BYTES];
 } walk_t;
 
-static void walk_begin (walk_t *self, int fd, uint64_t size)
+static void walk_begin (walk_t *self, const log_file_t *file)
 {
-    self->fd = fd;
+    self->fd = file->fd;
     self->at = LOG_FILE_HEAD_BYTES;
-    self->size = size;
+    self->size = file->size;
     self->end = 0;
+    self->before = frame_bytes (file->sums);
     self->from = 0;
     self->have = 0;
 }
 
-/* False: no further frame stands there whole. */
+/* False: no further frame stands there. */
 static bool walk_next (walk_t *self, frame_t *out)
 {
-    if (self->at + LOG_FILE_FRAME_BYTES > self->size)
+    if (self->at + self->before > self->size)
         return false;
-    if (self->at < self->from || self->at + LOG_FILE_FRAME_BYTES > self->from + self->have) {
+    if (self->at < self->from || self->at + self->before > self->from + self->have) {
         self->from = self->at;
         self->have = read_all (self->fd, self->window, sizeof (self->window), self->at);
     }
-    if (self->at + LOG_FILE_FRAME_BYTES > self->from + self->have)
+    if (self->at + self->before > self->from + self->have)
         return false;
     const uint8_t *in = self->window + (self->at - self->from);
-    out->at = self->at + LOG_FILE_FRAME_BYTES;
+    out->at = self->at + self->before;
     out->offset = get (in, 8);
     out->length = (uint32_t) get (in + 8, 4);
+    out->sum = self->before > FRAME_SUM ? (uint32_t) get (in + FRAME_SUM, 4) : 0;
     uint32_t check = (uint32_t) out->offset ^ out->length ^ FRAME_CHECK;
     if (out->length == 0 || out->length > TMQ_LOG_BYTES_MAX || get (in + 12, 4) != check ||
         out->offset < self->end || out->offset > TMQ_LOG_OFFSET_MAX - out->length ||
@@ -188,58 +219,74 @@ static bool walk_next (walk_t *self, frame_t *out)
     return true;
 }
 
-static int begin_file (log_file_t *self, const log_key_t *key)
+/* EIO: its bytes cannot be read; EBADMSG: they are others. */
+static int frame_read (const log_file_t *self, const frame_t *frame, uint8_t out[TMQ_LOG_BYTES_MAX])
+{
+    if (read_all (self->fd, out, frame->length, frame->at) != frame->length)
+        return EIO;
+    return self->sums && sum_of (out, frame->length) != frame->sum ? EBADMSG : 0;
+}
+
+static int begin_file (log_file_t *self, const log_key_t *key, bool sums)
 {
     uint8_t head[LOG_FILE_HEAD_BYTES];
-    pack_head (head, key);
+    pack_head (head, key, sums);
     int error =
         ftruncate (self->fd, 0) == 0 && disk_write_at (self->fd, head, sizeof (head), 0) == 0
             ? 0
             : errno;
     self->size = LOG_FILE_HEAD_BYTES;
     self->end = 0;
+    self->sums = sums;
     return error;
 }
 
-static bool is_of (const log_file_t *self, const log_key_t *key)
+static bool is_same (const log_key_t *a, const log_key_t *b)
 {
-    uint8_t head[LOG_FILE_HEAD_BYTES];
-    uint8_t expected[LOG_FILE_HEAD_BYTES];
-    pack_head (expected, key);
-    return read_all (self->fd, head, sizeof (head), 0) == sizeof (head) &&
-           memcmp (head, expected, sizeof (head)) == 0;
+    return a->number == b->number && memcmp (&a->id, &b->id, sizeof (a->id)) == 0 &&
+           strcmp (a->ns, b->ns) == 0 && a->attempt == b->attempt && a->stream == b->stream;
 }
 
-/* Where it begins and ends; what follows its last frame is cut off if it is to be written. */
-static void measure (log_file_t *self, bool make)
+/* Where its last whole frame ends; what follows is cut off if it is to be written. */
+static int measure (log_file_t *self, bool make)
 {
+    uint8_t bytes[TMQ_LOG_BYTES_MAX] MEMORY_FILLED_BEFORE_READ;
     walk_t walk;
     frame_t frame;
-    walk_begin (&walk, self->fd, self->size);
-    while (walk_next (&walk, &frame))
-        continue;
-    self->end = walk.end;
-    if (walk.at < self->size && make && ftruncate (self->fd, (off_t) walk.at) != 0)
-        walk.at = self->size;
-    self->size = walk.at;
+    uint64_t whole = LOG_FILE_HEAD_BYTES;
+    walk_begin (&walk, self);
+    while (walk_next (&walk, &frame)) {
+        int error = self->sums ? frame_read (self, &frame, bytes) : 0;
+        if (error == EIO && make)
+            return error; /* nothing is cut off that the disk may give again */
+        if (error != EBADMSG) {
+            whole = walk.at;
+            self->end = walk.end;
+        }
+    }
+    if (whole < self->size && make && ftruncate (self->fd, (off_t) whole) != 0)
+        return errno;
+    self->size = whole;
+    return 0;
 }
 
 int log_file_open (log_file_t *self, int directory, const log_key_t *key, bool make)
 {
     char name[LOG_FILE_NAME_SIZE];
+    log_key_t found;
     *self = (log_file_t){.fd = -1};
     log_file_name (name, key->number, key->attempt, key->stream);
     int flags = make ? O_RDWR | O_CREAT : O_RDONLY;
     int error = open_plain (directory, name, flags, &self->fd, &self->size);
     if (error != 0)
         return error;
-    self->found = self->size;
-    if (self->size < LOG_FILE_HEAD_BYTES && make)
-        error = begin_file (self, key);
-    else if (!is_of (self, key))
+    bool headed = read_head (self->fd, &found, &self->sums);
+    if (!headed && make)
+        error = begin_file (self, key, true);
+    else if (!headed || !is_same (&found, key))
         error = EPERM;
     else
-        measure (self, make);
+        error = measure (self, make);
     if (error != 0)
         log_file_close (self);
     return error;
@@ -279,16 +326,16 @@ static int halve (log_file_t *self, int directory, const log_key_t *key, uint64_
     log_file_t half_file = {.fd = -1};
     uint64_t from = self->size; /* of what stays */
     uint64_t ignored;
-    walk_begin (&walk, self->fd, self->size);
+    walk_begin (&walk, self);
     while (from == self->size && walk_next (&walk, &frame))
-        if (self->size - (frame.at - LOG_FILE_FRAME_BYTES) <= half)
-            from = frame.at - LOG_FILE_FRAME_BYTES;
+        if (self->size - (frame.at - walk.before) <= half)
+            from = frame.at - walk.before;
     log_file_name (name, key->number, key->attempt, key->stream);
     snprintf (beside, sizeof (beside), "%s.new", name);
     int error = open_plain (directory, beside, O_RDWR | O_CREAT, &half_file.fd, &ignored);
     if (error != 0)
         return error;
-    error = begin_file (&half_file, key);
+    error = begin_file (&half_file, key, self->sums);
     if (error == 0)
         error = copy (self->fd, from, self->size, half_file.fd, LOG_FILE_HEAD_BYTES);
     if (error == 0 && renameat (directory, beside, directory, name) != 0)
@@ -316,7 +363,8 @@ int log_file_append (log_file_t *self, int directory, const log_key_t *key, uint
     bytes += known;
     length -= (size_t) known;
     int error = 0;
-    size_t whole = LOG_FILE_FRAME_BYTES + length;
+    size_t before = frame_bytes (self->sums);
+    size_t whole = before + length;
     if (self->size + whole > size_max)
         error = halve (self, directory, key, size_max);
     if (error != 0)
@@ -324,7 +372,9 @@ int log_file_append (log_file_t *self, int directory, const log_key_t *key, uint
     put (frame, offset, 8);
     put (frame + 8, length, 4);
     put (frame + 12, (uint32_t) offset ^ (uint32_t) length ^ FRAME_CHECK, 4);
-    memcpy (frame + LOG_FILE_FRAME_BYTES, bytes, length);
+    if (self->sums)
+        put (frame + FRAME_SUM, sum_of (bytes, length), 4);
+    memcpy (frame + before, bytes, length);
     error = disk_write_at (self->fd, frame, whole, self->size) == 0 ? 0 : errno;
     if (error != 0)
         return ftruncate (self->fd, (off_t) self->size) == 0 ? error : EIO;
@@ -338,24 +388,31 @@ int log_file_append (log_file_t *self, int directory, const log_key_t *key, uint
 int log_file_read (const log_file_t *self, uint64_t *offset, uint8_t *out, size_t limit,
                    size_t *length)
 {
+    uint8_t bytes[TMQ_LOG_BYTES_MAX] MEMORY_FILLED_BEFORE_READ;
     walk_t walk;
     frame_t frame;
     *length = 0;
-    walk_begin (&walk, self->fd, self->size);
+    walk_begin (&walk, self);
     while (*length < limit && walk_next (&walk, &frame)) {
         uint64_t wanted = *offset + *length;
         if (frame.offset + frame.length <= wanted)
             continue;
-        if (*length == 0 && frame.offset > *offset)
-            *offset = wanted = frame.offset;
-        if (frame.offset > wanted)
+        if (*length > 0 && frame.offset > wanted)
             return 0; /* a gap */
-        uint64_t skip = wanted - frame.offset;
-        size_t take = (size_t) (frame.length - skip);
+        int error = frame_read (self, &frame, bytes);
+        if (error == EBADMSG && *length > 0)
+            return 0;
+        if (error == EBADMSG)
+            continue;
+        if (error != 0)
+            return error;
+        if (frame.offset > wanted)
+            *offset = wanted = frame.offset;
+        size_t skip = (size_t) (wanted - frame.offset);
+        size_t take = frame.length - skip;
         if (take > limit - *length)
             take = limit - *length;
-        if (read_all (self->fd, out + *length, take, frame.at + skip) != take)
-            return EIO;
+        memcpy (out + *length, bytes + skip, take);
         *length += take;
     }
     return 0;

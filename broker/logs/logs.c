@@ -84,7 +84,7 @@ static void answer (logs_t *self, errand_t *errand)
             out.offset = page.offset;
             out.body = (uint32_t) page.length;
             out.total = page.end;
-            out.more = page.offset + page.length < page.end;
+            out.more = page.more;
             errand_reply (errand, TASKMQ__REPLY__BODY_LOG_PAGE, &out.base);
             errand->body = buf_new (bytes, page.length);
         }

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* An index in memory (a task: 64 bytes) knows whose logs there are, how large they are, and which
+/* An index in memory (a task: 80 bytes) knows whose logs there are, how large they are, and which
  * were written longest ago. It is filled by the look at the start, in slices, and at once for a
  * task that is asked about before. */
 #include "logs/shelf.h"
@@ -35,7 +35,8 @@ typedef struct entry {
     int64_t number;
     node_t by_age; /* written longest ago first */
     uint64_t bytes;
-    uint32_t newest; /* attempt */
+    uint64_t lost[2]; /* of each stream of the newest attempt: where what found no place ends */
+    uint32_t newest;  /* attempt */
 } entry_t;
 
 /* A file that is open, or none. */
@@ -138,19 +139,30 @@ static handle_t *handle_find (shelf_t *self, const log_key_t *key)
     return NULL;
 }
 
+/* What there is of the file counts, whatever became of the opening. */
+static int open_counted (shelf_t *self, entry_t *entry, const log_key_t *key, handle_t *made)
+{
+    char name[LOG_FILE_NAME_SIZE];
+    made->directory = open_bucket (self, key->number, true);
+    if (made->directory < 0)
+        return errno;
+    log_file_name (name, key->number, key->attempt, key->stream);
+    uint64_t before = size_of (made->directory, name);
+    int error = log_file_open (&made->file, made->directory, key, true);
+    count_bytes (self, entry, before, size_of (made->directory, name));
+    if (error != 0)
+        close (made->directory);
+    return error;
+}
+
 static int handle_open (shelf_t *self, entry_t *entry, const log_key_t *key, handle_t **out)
 {
     *out = handle_find (self, key);
     if (*out == NULL) {
         handle_t made = {.key = *key};
-        made.directory = open_bucket (self, key->number, true);
-        int error =
-            made.directory < 0 ? errno : log_file_open (&made.file, made.directory, key, true);
-        if (error != 0) {
-            if (made.directory >= 0)
-                close (made.directory);
+        int error = open_counted (self, entry, key, &made);
+        if (error != 0)
             return error;
-        }
         handle_t *oldest = &self->open[0];
         for (size_t i = 1; i < self->open_count; i++)
             if (self->open[i].used < oldest->used)
@@ -159,7 +171,6 @@ static int handle_open (shelf_t *self, entry_t *entry, const log_key_t *key, han
             handle_close (self, oldest);
         *out = &self->open[self->open_count++];
         **out = made;
-        count_bytes (self, entry, made.file.found, made.file.size);
     }
     (*out)->used = ++self->uses;
     return 0;
@@ -300,6 +311,7 @@ static bool has_space (shelf_t *self, size_t bytes, int64_t mono_ms)
 static int append (shelf_t *self, entry_t *entry, const log_piece_t *piece)
 {
     handle_t *handle;
+    struct stat info;
     int error = handle_open (self, entry, &piece->key, &handle);
     if (error != 0)
         return error;
@@ -307,7 +319,10 @@ static int append (shelf_t *self, entry_t *entry, const log_piece_t *piece)
     error = log_file_append (&handle->file, handle->directory, &piece->key, piece->offset,
                              buf_bytes (piece->bytes), buf_length (piece->bytes),
                              self->limits.stream_bytes);
-    count_bytes (self, entry, before, handle->file.size);
+    uint64_t after = handle->file.size;
+    if (error != 0 && fstat (handle->file.fd, &info) == 0)
+        after = (uint64_t) info.st_size; /* with what could not be taken back */
+    count_bytes (self, entry, before, after);
     if (error != 0)
         handle_close (self, handle); /* whatever is wrong, it is looked at again */
     return error;
@@ -317,6 +332,7 @@ static void begin_attempt (shelf_t *self, entry_t *entry, uint32_t attempt)
 {
     uint32_t before = oldest_kept (entry);
     entry->newest = attempt;
+    memset (entry->lost, 0, sizeof (entry->lost));
     uint32_t after = oldest_kept (entry);
     if (before == after)
         return;
@@ -328,36 +344,82 @@ static void begin_attempt (shelf_t *self, entry_t *entry, uint32_t attempt)
         close (directory);
 }
 
-int shelf_write (shelf_t *self, const log_piece_t *piece, int64_t mono_ms)
+/* Whose piece it is; NULL: there is no place for one more task, or the attempt is too old, so that
+ * it would be removed at once. */
+static entry_t *entry_of (shelf_t *self, const log_key_t *key, bool may_evict)
 {
-    const log_key_t *key = &piece->key;
-    size_t length = buf_length (piece->bytes);
-    if (!has_space (self, length, mono_ms)) {
-        self->stats.lost += length;
-        return ENOSPC;
-    }
     entry_t *entry = entry_ask (self, key->number);
+    if (entry == NULL && !may_evict && self->stats.tasks >= self->limits.tasks)
+        return NULL;
     if (entry == NULL)
         entry = entry_new (self, key->number);
     if (key->attempt > entry->newest)
         begin_attempt (self, entry, key->attempt);
-    else if (key->attempt < oldest_kept (entry))
-        return 0; /* it would be removed at once */
+    return key->attempt < oldest_kept (entry) ? NULL : entry;
+}
+
+/* A reader is told of it, also if nothing comes behind it. */
+static void note_lost (shelf_t *self, entry_t *entry, const log_piece_t *piece)
+{
+    uint64_t length = buf_length (piece->bytes);
+    self->stats.lost += length;
+    if (entry == NULL || piece->key.attempt != entry->newest)
+        return;
+    uint64_t *end = &entry->lost[piece->key.stream - TMQ_LOG_OUT];
+    if (piece->offset + length > *end)
+        *end = piece->offset + length;
+}
+
+int shelf_write (shelf_t *self, const log_piece_t *piece, int64_t mono_ms)
+{
+    const log_key_t *key = &piece->key;
+    bool space = has_space (self, buf_length (piece->bytes), mono_ms);
+    entry_t *entry = entry_of (self, key, space);
+    if (!space) {
+        note_lost (self, entry, piece);
+        return ENOSPC;
+    }
+    if (entry == NULL)
+        return 0;
     list_unlink (&entry->by_age);
     list_push_back (&self->by_age, &entry->by_age);
     int error = append (self, entry, piece);
     if (error != 0) {
         self->stats.errors++;
-        self->stats.lost += length;
+        note_lost (self, entry, piece);
     }
     make_room (self, entry);
+    return error;
+}
+
+/* 0: what stands there, which may be nothing. */
+static int read_file (shelf_t *self, const log_key_t *key, uint8_t *bytes, size_t limit,
+                      shelf_page_t *out)
+{
+    log_file_t file;
+    const handle_t *handle = handle_find (self, key);
+    if (handle != NULL && strcmp (handle->key.ns, key->ns) != 0)
+        return EPERM;
+    int directory = handle != NULL ? -1 : open_bucket (self, key->number, false);
+    if (handle == NULL && directory < 0)
+        return errno;
+    int error = handle == NULL ? log_file_open (&file, directory, key, false) : 0;
+    if (directory >= 0)
+        close (directory);
+    if (error != 0)
+        return error;
+    const log_file_t *from = handle == NULL ? &file : &handle->file;
+    error = log_file_read (from, &out->offset, bytes, limit, &out->length);
+    out->end = from->end;
+    out->more = out->offset + out->length < from->end;
+    if (handle == NULL)
+        log_file_close (&file);
     return error;
 }
 
 int shelf_read (shelf_t *self, const log_key_t *key, uint64_t offset, uint8_t *bytes, size_t limit,
                 shelf_page_t *out)
 {
-    log_file_t file;
     log_key_t asked = *key;
     const entry_t *entry = entry_ask (self, key->number);
     *out = (shelf_page_t){.offset = offset};
@@ -365,16 +427,10 @@ int shelf_read (shelf_t *self, const log_key_t *key, uint64_t offset, uint8_t *b
         return 0;
     asked.attempt = key->attempt == 0 ? entry->newest : key->attempt;
     out->attempt = asked.attempt;
-    int directory = open_bucket (self, key->number, false);
-    if (directory < 0)
-        return errno == ENOENT ? 0 : errno;
-    int error = log_file_open (&file, directory, &asked, false);
-    close (directory);
-    if (error == 0) {
-        out->end = file.end;
-        error = log_file_read (&file, &out->offset, bytes, limit, &out->length);
-        log_file_close (&file);
-    }
+    int error = read_file (self, &asked, bytes, limit, out);
+    uint64_t lost = entry->lost[key->stream - TMQ_LOG_OUT];
+    if ((error == 0 || error == ENOENT) && asked.attempt == entry->newest && lost > out->end)
+        out->end = lost;
     return error == ENOENT || error == EPERM ? 0 : error;
 }
 

@@ -53,7 +53,8 @@ typedef struct shelf_page {
     uint32_t attempt; /* 0: the task has no log */
     uint64_t offset;
     size_t length; /* of bytes */
-    uint64_t end;
+    uint64_t end;  /* of what was brought: behind what is kept, when this run lost the end */
+    bool more;     /* bytes are kept behind these */
 } shelf_page_t;
 /* What stands at an offset (log_file_read). An attempt 0 in the key is the newest with a log. */
 int shelf_read (shelf_t *self, const log_key_t *key, uint64_t offset, uint8_t *bytes, size_t limit,

@@ -177,9 +177,12 @@ static void read_stream (logs_t *self, size_t stream)
         if (self->attempt == 0)
             self->attempt = part->file;
         const bool is_tail = self->tail != UINT64_MAX;
-        const uint64_t lost =
-            part->length > 0 && !is_tail ? part->offset - self->offsets[stream] : 0;
-        if (part->length > 0) {
+        if (part->length == 0 && part->total > self->offsets[stream])
+            part->offset = part->total; /* the broker took it, and lost it */
+        const uint64_t lost = part->offset > self->offsets[stream] && !is_tail
+                                  ? part->offset - self->offsets[stream]
+                                  : 0;
+        if (part->length > 0 || lost > 0) {
             put_part (self, stream, part, lost);
             self->offsets[stream] = part->offset + part->length;
         }

@@ -34,7 +34,8 @@ TMQ_API size_t tmq_worker_log_pending (tmq_worker_t *worker, const tmq_assignmen
  *     bytes, length   what stands there without a gap; none: nothing is kept from there on
  *     offset          of the first of them. Above the one asked for: what lies between is lost
  *     file            the attempt; 0: the task has no log
- *     total           where the stream ends now
+ *     total           where the stream ends now; without bytes, and above the offset: what lies
+ *                     between was taken and is lost, for want of space or by an error of the disk
  *     more            there is more now
  *
  * To follow a log, make a subscription to the task with `logs` set. After TMQ_ITEM_LIVE read until

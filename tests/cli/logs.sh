@@ -135,3 +135,21 @@ run 0 taskctl logs "$id"
 err_has 'has no log'
 [ -z "$(ls elsewhere)" ] || fail "written through a link"
 stop_broker
+
+# What a full disk does not take is told, also at the end.
+rm .taskmq/logs
+: >conf
+broker_options="-c conf"
+start_broker
+id=$(taskctl submit q)
+printf 'limits\n    free_space_min = 1024G\n' >conf
+run 0 taskctl reload
+run 0 taskctl work q --drain -- sh program
+run 0 taskctl wait "$id"
+run 0 taskctl logs "$id"
+out_lines 0
+err_has '5 bytes of the out log are not kept'
+run 0 taskctl logs -o jsonl "$id"
+out_has '"offset":5,"lost":5,"data":""'
+grep -q LOGS-STALLED broker.err || fail "nobody says that logs are lost"
+stop_broker
