@@ -59,6 +59,8 @@ static const char *add_segment (http_target_t *self, char *text, size_t length)
 static const char *parse_path (http_target_t *self, char *path)
 {
     const char *flaw = NULL;
+    if (*path != '/')
+        return "the target does not begin with a slash";
     char *at = path + 1;
     if (*at == '\0')
         return NULL;

@@ -27,8 +27,8 @@ typedef struct http_target {
     char *room; /* that they stand in */
 } http_target_t;
 
-/* NULL: *out is filled in, to be cleared; else what is wrong, a static text. target is in
- * origin-form. */
+/* NULL: *out is filled in, to be cleared; else what is wrong, a static text. The target is in
+ * origin-form (RFC 9112, 3.2.1); any other is refused. */
 const char *http_target_parse (http_target_t *out, const char *target);
 void http_target_clear (http_target_t *self);
 size_t http_target_count (const http_target_t *self, const char *name);

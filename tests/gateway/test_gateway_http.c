@@ -283,7 +283,8 @@ static void test_bad_targets_are_refused (void **state)
                                         "/a/../b", "/%2e%2e/a", "/a%2fb",   "/a%5cb",
                                         "/a%00",   "/a%0ab",    "/a%7f",    "/a%",
                                         "/a%4",    "/a%zz",     "/a%ff",    "/a?b",
-                                        "/a?=b",   "/a?b=%",    "/a?b=%00", "/1/2/3/4/5/6/7/8/9"};
+                                        "/a?=b",   "/a?b=%",    "/a?b=%00", "/1/2/3/4/5/6/7/8/9",
+                                        "",        "?.=8",      "a/b",      "*"};
     http_target_t target;
     (void) state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
