@@ -411,7 +411,7 @@ typedef enum tmq_op {
     TMQ_OP_BLOB_READ,
     /* Artifacts (taskmq_artifacts.h). */
     TMQ_OP_ARTIFACT,
-    TMQ_OP_ARTIFACTS /* of blocking calls only */
+    TMQ_OP_ARTIFACTS
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -475,6 +475,7 @@ typedef struct tmq_completion {
     tmq_explanation_t *why;                /* WHY */
     tmq_attempt_list_t *attempts;          /* ATTEMPTS */
     tmq_vacuum_state_t *vacuum;            /* of blocking calls */
+    tmq_artifact_list_t *artifacts;        /* ARTIFACTS */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll

@@ -82,6 +82,10 @@ TMQ_API void tmq_artifact_list_free (tmq_artifact_list_t *list);
 TMQ_API int tmq_artifacts (tmq_artifact_list_t **out, tmq_client_t *client, const tmq_id_t *id,
                            uint32_t timeout_ms, tmq_error_t *error);
 
+/* The same without blocking; the completion (TMQ_OP_ARTIFACTS) has artifacts. */
+TMQ_API int tmq_artifacts_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
+                                 void *user, tmq_error_t *error);
+
 /* Reads a piece of an artifact as the list told it (name and hash): the limit and *out are those of
  * tmq_payload_read. Codes: TMQ_NO_BLOB (there is none of this name, or its bytes are missing or
  * damaged), TMQ_CONFLICT (another body has the name now: list again), and those of tmq_payload. */

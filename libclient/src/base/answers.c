@@ -162,6 +162,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_explanation_free (completion->why);
     tmq_attempt_list_free (completion->attempts);
     tmq_vacuum_state_free (completion->vacuum);
+    tmq_artifact_list_free (completion->artifacts);
     memset (completion, 0, sizeof *completion);
 }
 

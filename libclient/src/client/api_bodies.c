@@ -316,15 +316,31 @@ void tmq_artifact_list_free (tmq_artifact_list_t *list)
     free (list);
 }
 
-int tmq_artifacts (tmq_artifact_list_t **out, tmq_client_t *client, const tmq_id_t *id,
-                   uint32_t timeout_ms, tmq_error_t *error)
+static int artifacts_request (core_request_t **out, const tmq_id_t *id, tmq_error_t *error)
 {
     Taskmq__Artifacts message = TASKMQ__ARTIFACTS__INIT;
     if (id == NULL)
         return core_error (error, TMQ_INVALID, "the id is NULL");
     message.task_id = (ProtobufCBinaryData){ID_BYTES, (uint8_t *) (uintptr_t) id->bytes};
-    return client_ask (out, CLIENT_MEMBER (shared), client, TMQ_OP_ARTIFACTS, &message.base,
-                       timeout_ms, error);
+    return core_request_message (out, TMQ_OP_ARTIFACTS, &message.base, error);
+}
+
+int tmq_artifacts (tmq_artifact_list_t **out, tmq_client_t *client, const tmq_id_t *id,
+                   uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = artifacts_request (&request, id, error);
+    return code == TMQ_OK ? client_take (out, CLIENT_MEMBER (completion.artifacts), client, request,
+                                         timeout_ms, error)
+                          : code;
+}
+
+int tmq_artifacts_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms, void *user,
+                         tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = artifacts_request (&request, id, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
 static int artifact_body (body_t *out, const tmq_id_t *id, const tmq_artifact_info_t *artifact,

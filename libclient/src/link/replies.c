@@ -502,8 +502,9 @@ bool core_reply_artifacts (core_requests_t *self, core_request_t *request,
     (void) body;
     if (reply->body_case != TASKMQ__REPLY__BODY_ARTIFACT_PAGE)
         return false;
-    request->answer.shared = core_artifact_list_record (reply->artifact_page);
-    return end_made (self, request, request->answer.shared);
+    tmq_completion_t *completion = &request->answer.completion;
+    completion->artifacts = core_artifact_list_record (reply->artifact_page);
+    return end_made (self, request, completion->artifacts);
 }
 
 bool core_reply_search (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
