@@ -43,6 +43,7 @@ struct codec {
     bool in_value; /* the parser told of a value last */
     http_request_t request;
     uint64_t body_max;
+    const char *too_long; /* what is said of a body beyond it */
     uint64_t body_taken;
     uint64_t left; /* of the body, or of the chunk */
     size_t digits; /* of the chunk's length */
@@ -425,14 +426,15 @@ static codec_event_t take_head (codec_t *self, const char *bytes, size_t length,
 
 /* Bodies. */
 
-void codec_accept (codec_t *self, uint64_t body_bytes_max)
+void codec_accept (codec_t *self, uint64_t body_bytes_max, const char *reason)
 {
     if (self->place != PLACE_ACCEPT)
         return;
     self->body_max = body_bytes_max;
+    self->too_long = reason;
     self->left = self->request.content_length;
     if (self->left > body_bytes_max)
-        refuse (self, 413, "the body is too long");
+        refuse (self, 413, reason);
     else if (self->request.chunked)
         self->place = PLACE_CHUNK_LENGTH;
     else
@@ -468,7 +470,7 @@ static codec_event_t begin_chunk (codec_t *self)
 {
     self->digits = 0;
     if (self->left > self->body_max - self->body_taken)
-        return refuse (self, 413, "the body is too long");
+        return refuse (self, 413, self->too_long);
     self->place = self->left > 0 ? PLACE_CHUNK : PLACE_LAST_CR;
     return CODEC_MORE;
 }

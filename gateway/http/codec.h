@@ -77,9 +77,9 @@ codec_event_t codec_feed (codec_t *self, const void *bytes, size_t length, size_
                           const uint8_t **body, size_t *body_length);
 /* After CODEC_HEAD. */
 const http_request_t *codec_request (const codec_t *self);
-/* After CODEC_HEAD: takes a body of at most so many bytes. A longer one is refused with 413, before
- * it comes where its length is told. */
-void codec_accept (codec_t *self, uint64_t body_bytes_max);
+/* After CODEC_HEAD: takes a body of at most so many bytes. A longer one is refused with 413 and the
+ * reason, before it comes where its length is told. reason lives until codec_next. */
+void codec_accept (codec_t *self, uint64_t body_bytes_max, const char *reason);
 /* The status to answer with; *reason (may be NULL) is a sentence. */
 int codec_refusal (const codec_t *self, const char **reason);
 /* Forgets the request. */

@@ -10,7 +10,10 @@
  * A response is one whole (reply), or a stream: stream, any number of writes, finish. What a client
  * is owed is bounded by output_bytes_max: a write that would exceed it is refused, and on_room
  * tells when the client has taken what it was owed. So a slow client stops its own source, and
- * nobody else. A client that takes nothing for output_timeout is closed. */
+ * nobody else. A client that takes nothing for output_timeout is closed.
+ *
+ * A stream whose response is sized has so many bytes and tells so. One that cannot be brought to
+ * its end is cut: the client sees that it is not whole. */
 #ifndef TASKMQ_GATEWAY_HTTP_EXCHANGE_H
 #define TASKMQ_GATEWAY_HTTP_EXCHANGE_H
 
@@ -22,21 +25,24 @@ enum {
     EXCHANGE_ID_SIZE = 129,
     EXCHANGE_PEER_SIZE = 64,
     EXCHANGE_TRACE_SIZE = 56,
-    EXCHANGE_SPAN_SIZE = 17
+    EXCHANGE_SPAN_SIZE = 17,
+    EXCHANGE_LIMIT_SIZE = 96
 };
 
 typedef struct exchange exchange_t;
 struct account;
+struct download;
 struct principal;
 struct route;
 struct service;
 
 struct exchange {
     const http_request_t *request;
-    char peer[EXCHANGE_PEER_SIZE]; /* where it comes from: an address, or "unix" */
-    uint64_t body_bytes_max;       /* set at the head: how much body is taken */
-    bytes_t body;                  /* whole when the request is */
-    int64_t began_us;              /* CLOCK_MONOTONIC */
+    char peer[EXCHANGE_PEER_SIZE];        /* where it comes from: an address, or "unix" */
+    uint64_t body_bytes_max;              /* set at the head: how much body is taken, … */
+    char body_limit[EXCHANGE_LIMIT_SIZE]; /* … and a sentence for who sends more */
+    bytes_t body;                         /* whole when the request is */
+    int64_t began_us;                     /* CLOCK_MONOTONIC */
 
     /* Of those above. */
     struct service *service;
@@ -52,7 +58,8 @@ struct exchange {
     const char *parameters[2]; /* of the path */
     void *state;               /* freed by state_free */
     void (*state_free) (void *state);
-    uint64_t ticket; /* of what is under way for it; 0: nothing */
+    struct download *download; /* of bytes, under way; NULL: none */
+    uint64_t ticket;           /* of what is under way for it; 0: nothing */
 
     /* Set by those above, once the request is whole; each may stay NULL. They are called by the
      * loop, never from inside of a call of this exchange. */
@@ -60,7 +67,7 @@ struct exchange {
     /* The client has left, or was closed, before its answer was whole. Nothing can be sent; end
      * follows at once. */
     void (*on_gone) (exchange_t *self);
-    /* A write was refused; what was owed then has been sent. */
+    /* A write was refused, or room was awaited; what was owed then has been sent. */
     void (*on_room) (exchange_t *self);
     /* The gateway stops: to reply or to finish now. NULL: a stream is finished, and a reply that is
      * due is waited for, as long as drain_timeout. */
@@ -82,8 +89,13 @@ struct exchange {
     /* Sends a piece of the stream, whole: it is copied. False: not taken, because too much would be
      * owed. A piece that is longer than the bound is taken when nothing is owed. */
     bool (*write) (exchange_t *self, const void *data, size_t length);
-    /* Ends the stream and with it the exchange. */
+    /* on_room is to be called when what is owed has been sent; in a second, if nothing is owed. */
+    void (*await_room) (exchange_t *self);
+    /* Ends the stream and with it the exchange. One that is sized and not whole is cut. */
     void (*finish) (exchange_t *self);
+    /* Ends the exchange in the middle of its stream: the connection is closed, so nobody takes what
+     * has come for all. */
+    void (*cut) (exchange_t *self);
 };
 
 /* Who answers. */

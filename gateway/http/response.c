@@ -15,6 +15,7 @@ static const struct {
              {201, "Created"},
              {202, "Accepted"},
              {204, "No Content"},
+             {206, "Partial Content"},
              {303, "See Other"},
              {304, "Not Modified"},
              {400, "Bad Request"},
@@ -29,6 +30,7 @@ static const struct {
              {413, "Content Too Large"},
              {414, "URI Too Long"},
              {415, "Unsupported Media Type"},
+             {416, "Range Not Satisfiable"},
              {417, "Expectation Failed"},
              {422, "Unprocessable Content"},
              {429, "Too Many Requests"},
@@ -50,7 +52,7 @@ const char *http_status_text (int status)
 
 void response_init (response_t *self, int status)
 {
-    *self = (response_t){status, BYTES_INIT, BYTES_INIT};
+    *self = (response_t){.status = status, .fields = BYTES_INIT, .body = BYTES_INIT};
 }
 
 void response_clear (response_t *self)
@@ -85,11 +87,11 @@ void response_write (bytes_t *out, const response_t *self, response_frame_t fram
               http_status_text (self->status));
     bytes_append_text (out, line);
     bytes_append (out, self->fields.data, self->fields.length);
-    if (frame.stream) {
-        if (frame.chunked)
-            bytes_append_text (out, "Transfer-Encoding: chunked\r\n");
-    } else if (!bodiless) {
-        snprintf (line, sizeof line, "Content-Length: %zu\r\n", self->body.length);
+    if (frame.stream && frame.chunked) {
+        bytes_append_text (out, "Transfer-Encoding: chunked\r\n");
+    } else if (!bodiless && (self->is_sized || !frame.stream)) {
+        snprintf (line, sizeof line, "Content-Length: %" PRIu64 "\r\n",
+                  self->is_sized ? self->length : (uint64_t) self->body.length);
         bytes_append_text (out, line);
     }
     if (frame.close)

@@ -19,7 +19,9 @@ const char *http_status_text (int status);
 /* A response under way: head first, then the body. */
 typedef struct response {
     int status;
-    bytes_t fields; /* lines of the head, each with its end */
+    bool is_sized;   /* its body is not here: a stream of length bytes, or the answer to a HEAD */
+    uint64_t length; /* … of such a body */
+    bytes_t fields;  /* lines of the head, each with its end */
     bytes_t body;
 } response_t;
 
@@ -33,8 +35,9 @@ void response_number (response_t *self, const char *name, uint64_t value);
 typedef struct response_frame {
     bool close;     /* no request follows on this connection */
     bool head_only; /* the request was HEAD: the length is told, the body is not */
-    bool stream;    /* the head of a stream: no length is told, and no body written */
-    bool chunked;   /* … its body comes in chunks; else it ends with the connection */
+    bool stream;    /* the head of a stream: no body is written, its length if it is sized */
+    bool chunked;   /* … its body comes in chunks; else it ends with its length, or with the
+                       connection */
 } response_frame_t;
 
 void response_write (bytes_t *out, const response_t *self, response_frame_t frame);

@@ -461,6 +461,30 @@ int link_payload (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_
     START (1, tmq_payload_start, id);
 }
 
+int link_result_read (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t offset,
+                      uint32_t limit, tmq_error_t *error)
+{
+    START (1, tmq_result_read_start, id, offset, limit);
+}
+
+int link_payload_read (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t offset,
+                       uint32_t limit, tmq_error_t *error)
+{
+    START (1, tmq_payload_read_start, id, offset, limit);
+}
+
+int link_artifacts (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error)
+{
+    START (1, tmq_artifacts_start, id);
+}
+
+int link_artifact_read (link_t *self, link_call_t call, const tmq_id_t *id,
+                        const tmq_artifact_info_t *artifact, uint64_t offset, uint32_t limit,
+                        tmq_error_t *error)
+{
+    START (1, tmq_artifact_read_start, id, artifact, offset, limit);
+}
+
 int link_resolve (link_t *self, link_call_t call, const char *suffix, tmq_error_t *error)
 {
     START (1, tmq_resolve_start, suffix);

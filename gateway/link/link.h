@@ -61,6 +61,15 @@ int link_submit_batch (link_t *self, link_call_t call, const tmq_submit_t *in, s
 int link_get (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
 int link_result (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
 int link_payload (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+/* A piece of a large one: the completion has part. */
+int link_result_read (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t offset,
+                      uint32_t limit, tmq_error_t *error);
+int link_payload_read (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t offset,
+                       uint32_t limit, tmq_error_t *error);
+int link_artifacts (link_t *self, link_call_t call, const tmq_id_t *id, tmq_error_t *error);
+int link_artifact_read (link_t *self, link_call_t call, const tmq_id_t *id,
+                        const tmq_artifact_info_t *artifact, uint64_t offset, uint32_t limit,
+                        tmq_error_t *error);
 int link_resolve (link_t *self, link_call_t call, const char *suffix, tmq_error_t *error);
 int link_list (link_t *self, link_call_t call, const tmq_list_query_t *in, tmq_error_t *error);
 int link_tally (link_t *self, link_call_t call, const tmq_filter_t *in, tmq_error_t *error);

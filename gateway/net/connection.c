@@ -46,11 +46,13 @@ struct connection {
     bool running; /* inside of its own calls: it is not freed there */
     bool dying;   /* it is freed when they return */
     bool has_exchange;
-    bool unread;  /* an answer was given before the request was whole */
-    bool ended;   /* the client sends nothing more; what it has sent is to be answered */
-    bool last;    /* nothing follows the stream on this connection */
-    bool chunked; /* the stream */
-    bool silent;  /* the stream has written nothing since its last ping */
+    bool unread;   /* an answer was given before the request was whole */
+    bool ended;    /* the client sends nothing more; what it has sent is to be answered */
+    bool last;     /* nothing follows the stream on this connection */
+    bool chunked;  /* the stream, … */
+    bool is_sized; /* … and whether its length was told: */
+    uint64_t left; /* what is still to come of it */
+    bool silent;   /* the stream has written nothing since its last ping */
     bool wants_room;
     bool doomed; /* it is freed in the loop's next turn: a caller may still hold its exchange */
     uint64_t requests;
@@ -394,6 +396,10 @@ static bool write_piece (exchange_t *exchange, const void *data, size_t length)
     struct evbuffer *output = output_of (self);
     if (self->doomed || exchange->request->method == HTTP_METHOD_HEAD || length == 0)
         return !self->doomed;
+    if (self->is_sized && length > self->left) {
+        doom (self); /* more than was told would be read as the next answer */
+        return false;
+    }
     if ((owed (self) > 0 && owed (self) + length > limit_of (self, SETTING_OUTPUT_BYTES_MAX)) ||
         charge_output (self, length) != NULL)
         return refuse_piece (self);
@@ -402,7 +408,14 @@ static bool write_piece (exchange_t *exchange, const void *data, size_t length)
         evbuffer_add (output, data, length) != 0 ||
         (self->chunked && evbuffer_add (output, "\r\n", 2) != 0))
         doom (self); /* half of a piece may be there: nothing can follow */
+    if (self->is_sized)
+        self->left -= length;
     return !self->doomed;
+}
+
+static void await_room (exchange_t *exchange)
+{
+    refuse_piece (connection_of (exchange));
 }
 
 static void begin_stream (exchange_t *exchange, response_t *response)
@@ -410,8 +423,10 @@ static void begin_stream (exchange_t *exchange, response_t *response)
     connection_t *self = connection_of (exchange);
     bytes_t head = BYTES_INIT;
     exchange->stream_status = response->status;
-    self->chunked = !exchange->request->minor_0;
-    self->last = nothing_follows (self) || !self->chunked;
+    self->is_sized = response->is_sized;
+    self->left = response->length;
+    self->chunked = !self->is_sized && !exchange->request->minor_0;
+    self->last = nothing_follows (self) || (!self->chunked && !self->is_sized);
     self->set->numbers.streams++;
     set_phase (self, PHASE_STREAM);
     self->silent = true;
@@ -427,10 +442,20 @@ static void begin_stream (exchange_t *exchange, response_t *response)
     response_clear (response);
 }
 
+static void cut (exchange_t *exchange)
+{
+    exchange->on_gone = NULL; /* it is its source that ends it */
+    connection_free (connection_of (exchange));
+}
+
 static void finish_stream (exchange_t *exchange)
 {
     connection_t *self = connection_of (exchange);
     const bool was_running = self->running;
+    if (self->is_sized && self->left > 0 && exchange->request->method != HTTP_METHOD_HEAD) {
+        cut (exchange);
+        return;
+    }
     self->running = true;
     if (self->chunked && exchange->request->method != HTTP_METHOD_HEAD &&
         evbuffer_add (output_of (self), "0\r\n\r\n", 5) != 0)
@@ -498,7 +523,9 @@ static void begin_exchange (connection_t *self)
     exchange->reply = reply;
     exchange->stream = begin_stream;
     exchange->write = write_piece;
+    exchange->await_room = await_room;
     exchange->finish = finish_stream;
+    exchange->cut = cut;
     self->requests++;
     self->has_exchange = true;
     set_phase (self, PHASE_BODY);
@@ -506,7 +533,7 @@ static void begin_exchange (connection_t *self)
     if (!self->has_exchange)
         return;
     take_holder (self);
-    codec_accept (self->codec, exchange->body_bytes_max);
+    codec_accept (self->codec, exchange->body_bytes_max, exchange->body_limit);
     const bool refused = codec_refusal (self->codec, NULL) != 0;
     if (exchange->request->expects_continue && !refused &&
         (exchange->request->chunked || exchange->request->content_length > 0))

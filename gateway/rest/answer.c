@@ -29,7 +29,8 @@ static void common_fields (const exchange_t *exchange, response_t *response)
     if (origin != NULL && names_have (&service->origins, origin)) {
         response_field (response, "Access-Control-Allow-Origin", origin);
         response_field (response, "Access-Control-Expose-Headers",
-                        "ETag, Location, Retry-After, X-Request-Id, traceresponse");
+                        "Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, "
+                        "Retry-After, X-Request-Id, traceresponse");
         response_field (response, "Vary", "Origin");
     }
     if (principal == NULL)
@@ -68,7 +69,7 @@ bool answer_has_stream (const exchange_t *exchange)
            service->connections->streams < service->settings.numbers[SETTING_STREAMS_MAX];
 }
 
-bool answer_stream (exchange_t *exchange, response_t *response)
+bool answer_in_pieces (exchange_t *exchange, response_t *response)
 {
     if (!answer_has_stream (exchange)) {
         response_clear (response);
@@ -80,10 +81,15 @@ bool answer_stream (exchange_t *exchange, response_t *response)
     }
     response_field (response, "Cache-Control", "no-store");
     common_fields (exchange, response);
-    sse_fields (response);
-    exchange->ping = SSE_PING;
     exchange->stream (exchange, response);
     return true;
+}
+
+bool answer_stream (exchange_t *exchange, response_t *response)
+{
+    sse_fields (response);
+    exchange->ping = SSE_PING;
+    return answer_in_pieces (exchange, response);
 }
 
 /* Whoever is not known learns where people get what they are known by (RFC 9728). */

@@ -19,6 +19,8 @@ void answer (exchange_t *exchange, response_t *response);
  * the like may be set before or after. False: answered with a problem instead, because there are as
  * many streams as may be. response is cleared. */
 bool answer_stream (exchange_t *exchange, response_t *response);
+/* The same for one that is sized: bytes as they are. */
+bool answer_in_pieces (exchange_t *exchange, response_t *response);
 /* Would it be taken now? */
 bool answer_has_stream (const exchange_t *exchange);
 /* … of what a browser may keep, if it asks each time whether it changed. */

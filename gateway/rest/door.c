@@ -4,6 +4,7 @@
 
 #include "rest/door.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,10 @@
 
 #include "log/log.h"
 #include "rest/answer.h"
+#include "rest/download.h"
 #include "rest/handlers.h"
 #include "rest/metrics.h"
+#include "rest/query.h"
 #include "rest/routes.h"
 #include "rest/session.h"
 #include "rest/trace.h"
@@ -85,8 +88,8 @@ static bool gate_preflight (service_t *self, exchange_t *exchange)
     response_init (&response, 204);
     response_field (&response, "Access-Control-Allow-Methods", "GET, POST, DELETE");
     response_field (&response, "Access-Control-Allow-Headers",
-                    "Authorization, Content-Type, Idempotency-Key, If-None-Match, Prefer, "
-                    "Taskmq-Namespace, X-Request-Id, traceparent, tracestate");
+                    "Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, "
+                    "Prefer, Range, Taskmq-Namespace, X-Request-Id, traceparent, tracestate");
     response_field (&response, "Access-Control-Max-Age", "600");
     answer (exchange, &response);
     return false;
@@ -276,6 +279,32 @@ static bool is_type (const char *value, const char *type)
            (value[length] == '\0' || strchr ("; \t", value[length]) != NULL);
 }
 
+/* Whoever misspells a parameter is not to get another answer than he asked for. */
+static bool gate_query (service_t *self, exchange_t *exchange)
+{
+    if (exchange->route->query == QUERY_OWN || known_parameters (exchange, NULL, 0))
+        return true;
+    self->numbers.refused[PROBLEM_INVALID]++;
+    return false;
+}
+
+/* How much of a body is taken, and what is said to who sends more. */
+static void limit_body (const service_t *self, exchange_t *exchange)
+{
+    static const struct {
+        setting_t setting;
+        const char *key;
+    } limits[] = {[BODY_JSON] = {SETTING_JSON_BYTES_MAX, "json_bytes_max"},
+                  [BODY_RAW] = {SETTING_RAW_BYTES_MAX, "raw_bytes_max"}};
+    const body_kind_t kind = exchange->route->body;
+    if (kind == BODY_NONE)
+        return;
+    exchange->body_bytes_max = self->settings.numbers[limits[kind].setting];
+    snprintf (exchange->body_limit, sizeof exchange->body_limit,
+              "the body has more bytes than '%s' allows, %" PRIu64, limits[kind].key,
+              exchange->body_bytes_max);
+}
+
 static bool gate_body (service_t *self, exchange_t *exchange)
 {
     const http_request_t *request = exchange->request;
@@ -293,16 +322,15 @@ static bool gate_body (service_t *self, exchange_t *exchange)
         answer_invalid (exchange, "", "this takes no body");
         return false;
     }
-    exchange->body_bytes_max = kind == BODY_RAW    ? self->settings.numbers[SETTING_RAW_BYTES_MAX]
-                               : kind == BODY_JSON ? self->settings.numbers[SETTING_JSON_BYTES_MAX]
-                                                   : 0;
+    limit_body (self, exchange);
     return true;
 }
 
 static void handle_head (void *context, exchange_t *exchange)
 {
-    static gate_fn *const gates[] = {gate_target, gate_origin, gate_preflight, gate_route,
-                                     gate_token,  gate_rate,   gate_policy,    gate_body};
+    static gate_fn *const gates[] = {gate_target, gate_origin, gate_preflight,
+                                     gate_route,  gate_token,  gate_rate,
+                                     gate_policy, gate_query,  gate_body};
     exchange->service = context;
     name_request (exchange);
     trace_begin (exchange);
@@ -390,6 +418,7 @@ static void handle_end (void *context, exchange_t *exchange, int status)
     log_end (self, exchange, status);
     if (exchange->link != NULL)
         link_forget (exchange->link, &exchange->ticket);
+    download_free (&exchange->download);
     if (exchange->state_free != NULL)
         exchange->state_free (exchange->state);
     http_target_clear (&exchange->target);

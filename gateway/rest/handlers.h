@@ -15,6 +15,8 @@ void submit_batch (exchange_t *exchange);
 void task_show (exchange_t *exchange);
 void task_result (exchange_t *exchange);
 void task_payload (exchange_t *exchange);
+void task_artifacts (exchange_t *exchange);
+void task_artifact (exchange_t *exchange);
 void task_events (exchange_t *exchange);
 void task_attempts (exchange_t *exchange);
 void task_logs (exchange_t *exchange);

@@ -176,6 +176,8 @@ void metrics_write_own (bytes_t *out, const service_t *service)
     put_number (out, "gateway_rate_limited_total", "counter", "requests beyond a rate of tokens",
                 numbers->rate_limited);
     put_refused (out, numbers);
+    put_number (out, "gateway_cut_total", "counter",
+                "answers that could not be brought to their end", numbers->cut);
     put_streams (out, &service->streams);
     if (service->mcp.measure != NULL)
         service->mcp.measure (service->mcp.context, out);

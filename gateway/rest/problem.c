@@ -36,6 +36,7 @@ static const struct {
              {TMQ_OVERLOADED, PROBLEM_OVERLOADED},
              {TMQ_STORE_FULL, PROBLEM_STORE_FULL},
              {TMQ_LIMIT, PROBLEM_LIMIT},
+             {TMQ_NO_BLOB, PROBLEM_NO_BLOB},
              {TMQ_DENIED, PROBLEM_DENIED},
              {TMQ_NOT_AUTHENTICATED, PROBLEM_UNREACHABLE},
              {TMQ_BAD_CURSOR, PROBLEM_BAD_CURSOR},

@@ -32,12 +32,14 @@
     X (TOO_LARGE, "too-large", 413, "Larger than the limit")                                       \
     X (TARGET_TOO_LONG, "target-too-long", 414, "The target is too long")                          \
     X (MEDIA_TYPE, "unsupported-media-type", 415, "Not this type of body")                         \
+    X (RANGE, "range-not-satisfiable", 416, "There are no such bytes")                             \
     X (EXPECTATION, "expectation-failed", 417, "Not expected")                                     \
     X (KEY_REUSED, "idempotency-key-reused", 422, "The key was used for other content")            \
     X (RATE_LIMITED, "rate-limited", 429, "Too many requests")                                     \
     X (LIMIT, "limit", 429, "A limit of the broker is reached")                                    \
     X (HEAD_TOO_LONG, "head-too-long", 431, "The head is too long")                                \
     X (INTERNAL, "internal", 500, "An error of ours")                                              \
+    X (NO_BLOB, "no-blob", 500, "The broker has not these bytes any more")                         \
     X (NO_MEMORY, "no-memory", 500, "Memory is exhausted")                                         \
     X (NOT_IMPLEMENTED, "not-implemented", 501, "Not implemented")                                 \
     X (OVERLOADED, "overloaded", 503, "The broker is overloaded")                                  \

@@ -11,6 +11,9 @@
 
 typedef enum body_kind { BODY_NONE, BODY_JSON, BODY_RAW } body_kind_t;
 
+/* Parameters of the query that it reads: it refuses others itself, or at the door all are. */
+typedef enum query_kind { QUERY_NONE, QUERY_OWN } query_kind_t;
+
 typedef void route_fn (exchange_t *exchange);
 
 typedef struct route {
@@ -18,6 +21,7 @@ typedef struct route {
     const char *path; /* "{name}" is any segment */
     access_t access;
     body_kind_t body;
+    query_kind_t query;
     route_fn *run;
 } route_t;
 

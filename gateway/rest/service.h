@@ -33,6 +33,7 @@ typedef struct service_numbers {
     uint64_t times_us;
     uint64_t auth_failures;
     uint64_t rate_limited;
+    uint64_t cut;                    /* answers that could not be brought to their end */
     uint64_t refused[PROBLEM_KINDS]; /* before they were served, by why */
 } service_numbers_t;
 
@@ -69,6 +70,7 @@ typedef struct service {
     service_numbers_t numbers;
     int64_t warned_ms; /* when an answer was warned of last, CLOCK_MONOTONIC; 0: never */
     uint64_t unwarned; /* answers like it since then */
+    int64_t cut_ms;    /* when one was told last; 0: never */
 } service_t;
 
 /* False: bodies, answers and trees take as much memory as they may. */

@@ -265,6 +265,8 @@ static bool put_parameter (spec_t *self, const http_parameter_t *parameter)
 {
     const char *name = parameter->name;
     char *end;
+    if (strcmp (name, "namespace") == 0)
+        return true; /* read at the door */
     if (strcmp (name, "label") == 0) {
         char *colon = strchr (parameter->value, ':');
         if (colon == NULL)

@@ -45,9 +45,12 @@ async function send(method, path, body, more) {
 export const get = async (path) => (await send("GET", path)).json();
 export const post = async (path, body) => (await send("POST", path, body)).json();
 export const remove = (path) => send("DELETE", path);
-export const bytesOf = async (path) => {
-  const response = await send("GET", path);
-  return { type: response.headers.get("content-type") ?? "", bytes: new Uint8Array(await response.arrayBuffer()) };
+// At most the first so many bytes, and how many there are.
+export const bytesOf = async (path, most) => {
+  const response = await send("GET", path, undefined, most && { Range: `bytes=0-${most - 1}` });
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const total = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "");
+  return { type: response.headers.get("content-type") ?? "", bytes, total: total ? Number(total[1]) : bytes.length };
 };
 
 export const query = (params) => {

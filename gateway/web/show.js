@@ -121,6 +121,7 @@ export function tree(value, name, depth = 0) {
 
 // Foreign bytes by their type. Images are decoded by the browser; nothing else of them runs.
 const TEXT_MAX = 200_000;
+const BODY_MAX = 262_144; // of a payload or result that is shown; all of it is a download
 const HEX_ROWS = 64;
 export function hex(data) {
   const rows = [];
@@ -132,18 +133,18 @@ export function hex(data) {
 }
 
 export async function readBody(path) {
-  const { type, bytes: data } = await bytesOf(path);
-  const out = { type: type.split(";")[0], data, text: null, json: undefined };
-  try { out.text = new TextDecoder("utf-8", { fatal: true }).decode(data); } catch { /* bytes */ }
+  const { type, bytes: data, total } = await bytesOf(path, BODY_MAX);
+  const out = { type: type.split(";")[0], data, total, text: null, json: undefined };
+  try { out.text = new TextDecoder("utf-8", { fatal: true }).decode(data, { stream: data.length < total }); } catch { /* bytes */ }
   if (out.text?.includes("\0")) out.text = null;
-  if (out.text !== null && /^\s*[[{]/.test(out.text) && out.text.length < TEXT_MAX)
+  if (out.text !== null && data.length === total && /^\s*[[{]/.test(out.text) && out.text.length < TEXT_MAX)
     try { out.json = JSON.parse(out.text); } catch { /* a text */ }
   return out;
 }
 
 export function body(read, path, name) {
-  const link = h("p", { class: "faint" }, `${read.type || "no type"}, ${bytes(read.data.length)} · `,
-    h("a", { href: withNs(path), download: name }, "Download"));
+  const link = h("p", { class: "faint" }, `${read.type || "no type"}, ${bytes(read.total)} · `,
+    h("a", { href: withNs(path), download: name }, "Download"), read.data.length < read.total && `. These are its first ${bytes(read.data.length)}.`);
   if (read.type.startsWith("image/") && read.type !== "image/svg+xml")
     return [link, h("img", { class: "media", src: withNs(path), alt: `The ${name} of the task` })];
   if (read.type.startsWith("audio/"))
@@ -151,7 +152,7 @@ export function body(read, path, name) {
   if (read.data.length === 0) return [link, h("p", { class: "faint" }, "It is empty.")];
   if (read.json !== undefined) return [link, h("div", { class: "tree" }, tree(read.json))];
   if (read.text !== null)
-    return [link, h("pre", { tabindex: "0" }, read.text.length > TEXT_MAX ? `${read.text.slice(0, TEXT_MAX)}\n…` : read.text)];
+    return [link, h("pre", { tabindex: "0" }, read.text.length > TEXT_MAX || read.data.length < read.total ? `${read.text.slice(0, TEXT_MAX)}\n…` : read.text)];
   return [link, hex(read.data)];
 }
 

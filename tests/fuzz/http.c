@@ -67,7 +67,7 @@ static verdict_t read_all (const uint8_t *data, size_t size, size_t step)
             break;
         if (event == CODEC_HEAD) {
             look_at_head (&verdict, codec_request (codec));
-            codec_accept (codec, BODY_MAX);
+            codec_accept (codec, BODY_MAX, "the body is too long");
             body_bytes = 0;
         } else if (event == CODEC_BODY) {
             HOLDS (body_length > 0);

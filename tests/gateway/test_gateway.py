@@ -280,6 +280,19 @@ def try_refusals(gateway):
         told = check_problem(gateway.get(f"{there}{path}?wait=2"), 400, "invalid")
         check("a parameter that nobody reads", told["detail"], "there is no parameter 'wait'")
         assert gateway.get(f"{there}{path}?namespace=default").status in (200, 409), path
+    for line in gateway.run("--routes").stdout.splitlines():
+        method, path = line.split()[:2]
+        for name, value in (("{id}", there[len("/v1/tasks/"):]), ("{queue}", "q"), ("{name}", "n"),
+                            ("{suffix}", there[-12:]), ("{type}", "busy"), ("{file}", "app.js")):
+            path = path.replace(name, value)
+        told = check_problem(gateway.ask(method, f"{path}?unread=2"), 400, "invalid")
+        check(line, told["detail"], "there is no parameter 'unread'")
+    for target, key, most, more in (("/v1/queues/q/tasks", "raw_bytes_max", 262144, {}),
+                                    ("/v1/tasks", "json_bytes_max", 393216,
+                                     {"Content_Type": "application/json"})):
+        answer = gateway.post(target, b" " * (most + 1), **more)
+        check("413", (answer.status, answer.json["detail"]),
+              (413, f"the body has more bytes than '{key}' allows, {most}"))
     check("page", gateway.get("/problems/not-found", token=None).status, 200)
     check_problem(gateway.get("/problems/none", token=None), 404, "not-found")
 

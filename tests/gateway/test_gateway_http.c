@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "http/codec.h"
+#include "http/range.h"
 #include "http/response.h"
 #include "http/sse.h"
 #include "http/target.h"
@@ -49,7 +50,7 @@ static outcome_t read_all (const void *bytes, size_t length, size_t step)
         case CODEC_MORE: assert_int_equal (used, piece); break;
         case CODEC_HEAD:
             snprintf (out.target, sizeof out.target, "%s", codec_request (codec)->target);
-            codec_accept (codec, BODY_MAX);
+            codec_accept (codec, BODY_MAX, "the body is too long");
             break;
         case CODEC_BODY: note_body (&out, body, body_length); break;
         case CODEC_END:
@@ -251,7 +252,7 @@ static void test_fields (void **state)
     assert_int_equal (http_request_count (request, "twice"), 2);
     assert_null (http_request_field (request, "none"));
     assert_false (request->keep_alive);
-    codec_accept (codec, 0);
+    codec_accept (codec, 0, "there is to be no body");
     codec_next (codec);
     assert_true (codec_is_idle (codec));
     request = read_head (codec, "GET /b HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -353,6 +354,72 @@ static void test_server_sent_events (void **state)
     bytes_free (&out);
 }
 
+/* Range beside a length: what is meant, from where to where. */
+static void test_ranges (void **state)
+{
+    static const struct {
+        const char *field;
+        uint64_t total;
+        range_kind_t kind;
+        uint64_t first;
+        uint64_t end;
+    } ranges[] = {
+        {NULL, 10, RANGE_ALL, 0, 10},
+        {"bytes=0-", 10, RANGE_PART, 0, 10},
+        {"bytes=0-0", 10, RANGE_PART, 0, 1},
+        {"Bytes= 3-5 ", 10, RANGE_PART, 3, 6},
+        {"bytes=9-", 10, RANGE_PART, 9, 10},
+        {"bytes=9-10", 10, RANGE_PART, 9, 10},
+        {"bytes=3-99999999999999999999999", 10, RANGE_PART, 3, 10},
+        {"bytes=10-", 10, RANGE_OUTSIDE, 0, 10},
+        {"bytes=99999999999999999999999-", 10, RANGE_OUTSIDE, 0, 10},
+        {"bytes=-3", 10, RANGE_PART, 7, 10},
+        {"bytes=-10", 10, RANGE_PART, 0, 10},
+        {"bytes=-99", 10, RANGE_PART, 0, 10},
+        {"bytes=-0", 10, RANGE_OUTSIDE, 0, 10},
+        {"bytes=0-", 0, RANGE_ALL, 0, 0},
+        {"bytes=-5", 0, RANGE_ALL, 0, 0},
+        {"bytes=5-3", 10, RANGE_ALL, 0, 10},
+        {"bytes=0-1,3-4", 10, RANGE_ALL, 0, 10},
+        {"bytes=-", 10, RANGE_ALL, 0, 10},
+        {"bytes=", 10, RANGE_ALL, 0, 10},
+        {"bytes=+1-", 10, RANGE_ALL, 0, 10},
+        {"bytes=1-x", 10, RANGE_ALL, 0, 10},
+        {"bytes 0-1", 10, RANGE_ALL, 0, 10},
+        {"lines=0-1", 10, RANGE_ALL, 0, 10},
+    };
+    uint64_t first, end;
+    (void) state;
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const range_kind_t kind = range_read (ranges[i].field, ranges[i].total, &first, &end);
+        if (kind != ranges[i].kind || first != ranges[i].first || end != ranges[i].end)
+            fail_msg ("%s of %d: %d, %d to %d", ranges[i].field != NULL ? ranges[i].field : "none",
+                      (int) ranges[i].total, (int) kind, (int) first, (int) end);
+    }
+}
+
+/* A body whose length is told, and that is not here. */
+static void test_sized_responses (void **state)
+{
+    bytes_t out = BYTES_INIT;
+    response_t response;
+    (void) state;
+    response_init (&response, 206);
+    response.is_sized = true;
+    response.length = UINT64_MAX;
+    response_write (&out, &response, (response_frame_t){.stream = true});
+    assert_string_equal (bytes_text (&out), "HTTP/1.1 206 Partial Content\r\n"
+                                            "Content-Length: 18446744073709551615\r\n\r\n");
+    bytes_free (&out);
+    response.status = 200;
+    response_write (&out, &response, (response_frame_t){.head_only = true, .close = true});
+    assert_string_equal (bytes_text (&out), "HTTP/1.1 200 OK\r\n"
+                                            "Content-Length: 18446744073709551615\r\n"
+                                            "Connection: close\r\n\r\n");
+    bytes_free (&out);
+    response_clear (&response);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +431,8 @@ int main (void)
         cmocka_unit_test (test_bad_targets_are_refused),
         cmocka_unit_test (test_responses),
         cmocka_unit_test (test_server_sent_events),
+        cmocka_unit_test (test_ranges),
+        cmocka_unit_test (test_sized_responses),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

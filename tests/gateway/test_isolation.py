@@ -46,7 +46,7 @@ class Matrix:
 
     def ask(self, method, path, role, task_id, head=False):
         target = path.replace("{id}", task_id).replace("{suffix}", task_id[-12:])
-        target = target.replace("{queue}", "q").replace("{type}", "busy")
+        target = target.replace("{queue}", "q").replace("{type}", "busy").replace("{name}", "n")
         self.tried += 1
         return self.gateway.ask("HEAD" if head else method, target, None if method == "GET" else BODIES.get(path),
                                 token=self.tokens.get(role))

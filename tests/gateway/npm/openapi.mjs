@@ -35,7 +35,7 @@ for (const [path, operations] of Object.entries(api.paths)) {
   for (const [method, operation] of Object.entries(operations)) {
     if (skipped.has(path) || path.startsWith("/v1/session")) continue;
     const id = path.includes("{id}") || path.includes("{suffix}") ? await made("openapi") : "";
-    const at = path.replace("{id}", id).replace("{suffix}", id.slice(-12)).replace("{queue}", "openapi").replace("{type}", "busy");
+    const at = path.replace("{id}", id).replace("{suffix}", id.slice(-12)).replace("{queue}", "openapi").replace("{type}", "busy").replace("{name}", "none");
     const content = operation.requestBody?.content ?? {};
     const body = content["application/json"];
     if (body && body.example === undefined && operation.requestBody.required) flaws.push(`${method} ${path}: no example`);
