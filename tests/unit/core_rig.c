@@ -374,6 +374,8 @@ void rig_take (rig_t *self)
 
 void rig_durable (rig_t *self)
 {
+    for (uint64_t no = self->durable + 1; self->keep != NULL && no <= self->committed; no++)
+        self->keep (self->keep_context, self->batches[no]);
     self->durable = self->committed;
     engine_durable (self->engine, self->durable, self->now);
 }

@@ -57,6 +57,9 @@ typedef struct rig {
     size_t refused;  /* that the transport did not take */
     /* the store */
     batch_t *batches[RIG_TABLE_MAX]; /* by number, kept to the end */
+    /* Keeps a batch for good before it counts as durable; NULL: nobody does. */
+    void (*keep) (void *context, const batch_t *batch);
+    void *keep_context;
     uint64_t committed;
     uint64_t durable;
     uint64_t written;
