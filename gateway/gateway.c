@@ -229,7 +229,10 @@ static void check_tokens (gateway_t *self)
 static void check (void *context)
 {
     gateway_t *self = context;
+    const service_mcp_t *mcp = &self->service.mcp;
     check_tokens (self);
+    if (mcp->tick != NULL)
+        mcp->tick (mcp->context);
     if (!self->told)
         tell_addresses (self);
     watch_after (self->checks, CHECKS_MS);

@@ -7,11 +7,29 @@
 #include <stdio.h>
 #include <string.h>
 
+static double used_now (const rate_t *self, uint64_t rate, int64_t now_us)
+{
+    const double refilled = (double) (now_us - self->at_us) * (double) rate / 1e6;
+    return self->used > refilled ? self->used - refilled : 0;
+}
+
+void rate_spend (rate_t *self, uint64_t rate, double cost, int64_t now_us)
+{
+    const double used = used_now (self, rate, now_us) + cost;
+    self->used = used > 0 ? used : 0;
+    self->at_us = now_us;
+}
+
+uint64_t rate_debt_ms (const rate_t *self, uint64_t rate, uint64_t burst, int64_t now_us)
+{
+    const double debt = used_now (self, rate, now_us) - (double) burst;
+    return debt > 0 ? (uint64_t) (debt * 1000 / (double) rate) + 1 : 0;
+}
+
 bool rate_take (rate_t *self, uint64_t rate, uint64_t burst, int64_t now_us, uint64_t *left,
                 uint64_t *wait_ms)
 {
-    const double refilled = (double) (now_us - self->at_us) * (double) rate / 1e6;
-    self->used = self->used > refilled ? self->used - refilled : 0;
+    self->used = used_now (self, rate, now_us);
     self->at_us = now_us;
     const bool good = self->used + 1 <= (double) burst;
     if (good)

@@ -19,6 +19,11 @@ typedef struct rate {
 bool rate_take (rate_t *self, uint64_t rate, uint64_t burst, int64_t now_us, uint64_t *left,
                 uint64_t *wait_ms);
 
+/* Takes what something has cost (below 0: gives back), which may be more than there is. */
+void rate_spend (rate_t *self, uint64_t rate, double cost, int64_t now_us);
+/* When no more is taken than there is; 0: now. */
+uint64_t rate_debt_ms (const rate_t *self, uint64_t rate, uint64_t burst, int64_t now_us);
+
 /* Addresses that brought wrong tokens. */
 enum { FAILURE_PEER_SIZE = 64, FAILURES_SIZE = 1024 };
 typedef struct failure {

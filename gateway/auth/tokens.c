@@ -252,6 +252,8 @@ void tokens_inherit (tokens_t *self, const tokens_t *before)
             if (strcmp (self->list[i]->name, before->list[j]->name) == 0) {
                 self->list[i]->rate = before->list[j]->rate;
                 self->list[i]->calls = before->list[j]->calls;
+                self->list[i]->time = before->list[j]->time;
+                self->list[i]->mean_us = before->list[j]->mean_us;
                 account_release (self->list[i]->account);
                 self->list[i]->account = account_retain (before->list[j]->account);
             }

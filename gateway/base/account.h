@@ -5,7 +5,7 @@
 /* Of the memory that all connections share, what one holder takes. A principal is one, and all who
  * brought no good token are another one together: so nobody takes what is for the others.
  *
- * It only counts; who charges it knows its bound. It lives as long as somebody refers to it, because
+ * It only counts; who charges it knows its bound. It lives as long as somebody refers to it, for
  * an answer may still be owed to somebody whose token has gone. */
 #ifndef TASKMQ_GATEWAY_BASE_ACCOUNT_H
 #define TASKMQ_GATEWAY_BASE_ACCOUNT_H

@@ -53,6 +53,7 @@ struct exchange {
     const struct route *route; /* NULL: none */
     struct principal *principal;
     struct account *account; /* whose memory its body and answer are; NULL: not known */
+    uint64_t advance_us;     /* of the processor's time, that its principal has paid before */
     struct link *link;
     bool by_cookie;            /* who it is was told by the cookie of the page */
     const char *parameters[2]; /* of the path */

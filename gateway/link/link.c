@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/effort.h"
 #include "link/cancels.h"
 #include "log/log.h"
 #include "timestamp.h"
@@ -150,6 +151,7 @@ static void go_on (void *context)
         if (!flow->again)
             continue;
         flow->again = false;
+        effort_begin ();
         flow->taker.ready (flow->taker.context);
     }
 }
@@ -275,6 +277,7 @@ static void take_completions (void *context)
     if (tmq_client_poll (completions, POLL_MAX, &count, self->client, 0) != TMQ_OK)
         return;
     for (size_t i = 0; i < count; i++) {
+        effort_begin ();
         deliver (self, completions[i]);
         tmq_completion_free (completions[i]);
     }

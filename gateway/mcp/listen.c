@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/effort.h"
 #include "http/sse.h"
 #include "mcp/eras.h"
 #include "mcp/follow.h"
@@ -192,11 +193,14 @@ static void tell_cursor (call_t *call, const char *before)
 
 static void state_came (call_t *call, const tmq_task_t *task);
 
+/* Listeners are many, and a look is dear where a task has ended: who has spent its time hears later. */
 static void look (call_t *call)
 {
     listener_t *self = call->listener;
     self->busy = true;
-    self->again = false;
+    self->again = service_wait_ms (call->mcp->service, call->exchange->principal) > 0;
+    if (self->again)
+        return;
     if (call->era == ERA_2026)
         follow_get_result (call, state_came);
     else
@@ -229,6 +233,7 @@ static void look_ended (call_t *call, const tmq_task_t *task, const tmq_inbox_t 
         tell_state (call, task, inbox);
     if (!self->of_progress)
         told->seq = task->seq;
+    service_spend (call->mcp->service, call->exchange->principal, (double) effort_take ());
     go_on (call);
 }
 
@@ -602,6 +607,15 @@ bool listen_session_again (call_t *call, const char *text)
 }
 
 /* All listeners. */
+
+void listen_again (mcp_t *mcp)
+{
+    for (call_t *call = mcp->calls, *next; call != NULL; call = next) {
+        next = call->next;
+        if (call->listener != NULL)
+            look_again (call);
+    }
+}
 
 void listen_tools_changed (mcp_t *mcp)
 {

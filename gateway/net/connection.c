@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/effort.h"
 #include "base/trees.h"
 #include "timestamp.h"
 
@@ -642,6 +643,7 @@ static void run (connection_t *self)
 static void readable (struct bufferevent *buffers, void *context)
 {
     (void) buffers;
+    effort_begin ();
     run (context);
 }
 
@@ -649,6 +651,7 @@ static void written (struct bufferevent *buffers, void *context)
 {
     connection_t *self = context;
     (void) buffers;
+    effort_begin ();
     discharge (self, &self->output_charged);
     if (self->phase == PHASE_CLOSING) {
         linger (self);
@@ -666,6 +669,7 @@ static void broken (struct bufferevent *buffers, short what, void *context)
 {
     connection_t *self = context;
     (void) buffers;
+    effort_begin ();
     /* It sends nothing more, but what it is owed it may still read. */
     if ((what & BEV_EVENT_EOF) == 0 || self->phase == PHASE_LINGERING ||
         self->phase == PHASE_BUSY || self->phase == PHASE_STREAM || owed (self) == 0) {
@@ -683,6 +687,7 @@ static void too_late (evutil_socket_t fd, short what, void *context)
     connection_t *self = context;
     (void) fd;
     (void) what;
+    effort_begin ();
     if (self->phase == PHASE_STREAM && !self->doomed) {
         tick (self);
         return;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/effort.h"
 #include "log/log.h"
 #include "rest/answer.h"
 #include "rest/download.h"
@@ -218,6 +219,7 @@ static bool gate_rate (service_t *self, exchange_t *exchange)
     problem_t problem = {.kind = PROBLEM_RATE_LIMITED};
     if (principal == NULL)
         return true;
+    service_note (self, principal);
     const uint64_t *numbers = self->settings.numbers;
     if (!rate_take (&principal->rate, numbers[SETTING_RATE], numbers[SETTING_RATE_BURST],
                     exchange->began_us, &left, &wait_ms)) {
@@ -225,9 +227,15 @@ static bool gate_rate (service_t *self, exchange_t *exchange)
         problem.retry_after_ms = (uint32_t) wait_ms;
     } else if (principal->requests > numbers[SETTING_PRINCIPAL_REQUESTS_MAX]) {
         problem.detail = "more requests at a time than 'principal_requests_max' allows";
+    } else if ((wait_ms = service_wait_ms (self, principal)) > 0) {
+        problem.detail = "its requests take more of the processor than 'principal_time' allows";
+        problem.retry_after_ms = (uint32_t) wait_ms;
     }
-    if (problem.detail == NULL)
+    if (problem.detail == NULL) {
+        exchange->advance_us = principal->mean_us;
+        service_spend (self, principal, (double) exchange->advance_us);
         return true;
+    }
     self->numbers.rate_limited++;
     refuse (self, exchange, &problem);
     return false;
@@ -339,10 +347,16 @@ static void handle_head (void *context, exchange_t *exchange)
             return;
 }
 
+/* The exchange may have ended when its function returns, its principal may not. */
 static void handle_whole (void *context, exchange_t *exchange)
 {
-    (void) context;
+    principal_t *principal = exchange->principal;
+    if (principal != NULL)
+        principal->references++;
     exchange->route->run (exchange);
+    if (principal != NULL)
+        service_spend (context, principal, (double) effort_take ());
+    principal_release (principal);
 }
 
 void door_check (void *context, exchange_t *exchange)
@@ -411,6 +425,15 @@ static void count_answer (service_t *self, const exchange_t *exchange, int statu
     numbers->times_us += us;
 }
 
+/* What it took in place of what was expected, which is what the last ones took. */
+static void settle (const service_t *self, const exchange_t *exchange)
+{
+    principal_t *principal = exchange->principal;
+    const uint64_t us = effort_take ();
+    service_spend (self, principal, (double) us - (double) exchange->advance_us);
+    principal->mean_us = (principal->mean_us * 7 + us) / 8;
+}
+
 static void handle_end (void *context, exchange_t *exchange, int status)
 {
     service_t *self = context;
@@ -423,6 +446,7 @@ static void handle_end (void *context, exchange_t *exchange, int status)
         exchange->state_free (exchange->state);
     http_target_clear (&exchange->target);
     if (exchange->principal != NULL) {
+        settle (self, exchange);
         exchange->principal->requests--;
         principal_release (exchange->principal);
     }

@@ -48,6 +48,7 @@ typedef struct service_mcp {
     void *context;
     void (*run) (void *context, exchange_t *exchange);
     void (*measure) (void *context, bytes_t *out); /* its numbers, for /metrics */
+    void (*tick) (void *context); /* once a second: what had to wait is tried again */
 } service_mcp_t;
 
 typedef struct service {
@@ -68,14 +69,23 @@ typedef struct service {
     streams_t streams; /* of events */
     service_mcp_t mcp;
     service_numbers_t numbers;
-    int64_t warned_ms; /* when an answer was warned of last, CLOCK_MONOTONIC; 0: never */
-    uint64_t unwarned; /* answers like it since then */
-    int64_t cut_ms;    /* when one was told last; 0: never */
+    uint64_t asked_last; /* whose request it was: the principal's address, never followed */
+    int64_t others_us;   /* when it was of another one than the request before, CLOCK_MONOTONIC */
+    int64_t warned_ms;   /* when an answer was warned of last, CLOCK_MONOTONIC; 0: never */
+    uint64_t unwarned;   /* answers like it since then */
+    int64_t cut_ms;      /* when one was told last; 0: never */
 } service_t;
 
 /* False: bodies, answers and trees take as much memory as they may. */
 bool service_has_room (const service_t *self);
 link_t *service_link (const service_t *self, const char *ns);
+/* A principal asks. */
+void service_note (service_t *self, const principal_t *principal);
+/* What was computed for a principal; below 0: what it was charged for and did not take. */
+void service_spend (const service_t *self, principal_t *principal, double us);
+/* How long requests of a principal are to wait, who took more time than 'principal_time' while
+ * others ask, too; 0: not at all. */
+uint64_t service_wait_ms (const service_t *self, const principal_t *principal);
 service_t *service_of (const exchange_t *exchange);
 
 #endif

@@ -100,6 +100,13 @@ static void test_rates (void **state)
     assert_true (rate_take (&rate, 5, 10, 100000000, &left, &wait_ms));
     assert_int_equal (left, 9);
 
+    rate_t time = {0, 0};
+    rate_spend (&time, 5, 30, 1000000);
+    assert_int_equal (rate_debt_ms (&time, 5, 10, 1000000), 4001);
+    assert_int_equal (rate_debt_ms (&time, 5, 10, 5000000), 0);
+    rate_spend (&time, 5, -30, 1000000);
+    assert_int_equal (rate_debt_ms (&time, 5, 0, 1000000), 0);
+
     static failures_t failures;
     for (int i = 0; i < 3; i++) {
         assert_int_equal (failures_wait_ms (&failures, "a", 10), 0);

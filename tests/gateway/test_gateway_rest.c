@@ -345,6 +345,27 @@ static void test_the_way_in (void **state)
     assert_non_null (strstr (stage.fields, "WWW-Authenticate: Bearer"));
 }
 
+/* Who took too much of the processor waits, but only where somebody else asks. */
+static void test_time (void **state)
+{
+    principal_t other = {.name = "bob"};
+    (void) state;
+    stage.service.settings.numbers[SETTING_PRINCIPAL_TIME] = 500;
+    service_spend (&stage.service, &stage.principal, 60e6);
+    ask ("GET /v1/session HTTP/1.1\r\n", "");
+    assert_int_equal (stage.status, 200);
+    service_note (&stage.service, &other);
+    assert_int_equal (service_wait_ms (&stage.service, &other), 0);
+    const uint64_t wait_ms = service_wait_ms (&stage.service, &stage.principal);
+    assert_in_range (wait_ms, 1, 2 * 60000);
+    ask ("GET /v1/session HTTP/1.1\r\n", "");
+    assert_answer (429, "'principal_time'");
+    assert_non_null (strstr (stage.fields, "Retry-After: "));
+    service_spend (&stage.service, &stage.principal, -60e6); /* it had been expected, and was not */
+    ask ("GET /v1/session HTTP/1.1\r\n", "");
+    assert_int_equal (stage.status, 200);
+}
+
 /* More queues than a scrape can have lines for: the others are one, and none is told twice. */
 static void test_many_queues (void **state)
 {
@@ -383,10 +404,15 @@ int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST (test_a_submit_goes_through),   TEST (test_every_code_has_a_status),
-        TEST (test_who_leaves_is_forgotten), TEST (test_roles),
-        TEST (test_foreign_is_as_absent),    TEST (test_the_way_in),
-        TEST (test_what_was_done_was_done),  TEST (test_many_queues),
+        TEST (test_time),
+        TEST (test_a_submit_goes_through),
+        TEST (test_every_code_has_a_status),
+        TEST (test_who_leaves_is_forgotten),
+        TEST (test_roles),
+        TEST (test_foreign_is_as_absent),
+        TEST (test_the_way_in),
+        TEST (test_what_was_done_was_done),
+        TEST (test_many_queues),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

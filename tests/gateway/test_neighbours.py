@@ -145,6 +145,22 @@ def try_share(broker):
                                                            token=sue).status == 200)
 
 
+def try_dear(broker):
+    """A principal whose requests are dear does not take the loop from one whose requests are not."""
+    with Gateway(broker, configuration=FAST + ["principal_time = 5ms"]) as gateway:
+        eve, kim = gateway.make_token("eve", "client"), gateway.make_token("kim", "client")
+        gateway.reload()
+        dear = {"queue": "dear", "data": [{}] * 20000}
+
+        def refused():
+            check("another one", gateway.get("/v1/session", token=kim).status, 200)
+            answer = gateway.post("/v1/tasks", dear, token=eve)
+            return answer if answer.status != 201 else None
+        told = check_problem(eventually("it is dear", refused), 429, "rate-limited")
+        assert "principal_time" in told["detail"], told
+        check("another one", gateway.get("/v1/session", token=kim).status, 200)
+
+
 def try_turns(broker):
     """Who does not read what he asked for keeps nobody from catching up."""
     with Gateway(broker, configuration=FAST) as gateway:
@@ -280,6 +296,7 @@ def main():
         try_files(broker)
         try_strangers(broker)
         try_share(broker)
+        try_dear(broker)
         try_turns(broker)
         with Gateway(broker) as gateway:
             try_ahead(gateway)
