@@ -18,7 +18,7 @@ import sys
 from broker import Broker, eventually
 from gateway import Gateway, PATIENCE_S, program
 from test_gateway import check, check_problem, start_worker
-from test_streams import Later
+from test_streams import Later, metric
 
 FRAME = 262144
 MIB = 1024 * 1024
@@ -342,7 +342,8 @@ def part_stalled():
         stage = Stage(broker, gateway)
         target = f"/v1/tasks/{stage.submit(made(8 * MIB, 12))}/payload"
         stalled = [Slow(gateway, target) for _ in range(2)]
-        eventually("they are closed", lambda: buffers(gateway) < PIECE)
+        eventually("they are closed", lambda: metric(gateway, "streams") == 0)
+        assert buffers(gateway) < PIECE, buffers(gateway)
         check("there is room again", gateway.get(target).status, 200)
         for one in stalled:
             check("it is not whole", one.rest()[1], False)
