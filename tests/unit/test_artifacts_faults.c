@@ -2,13 +2,13 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Artifacts through a crash behind each operation on any file: those of their bodies, of the journal
- * and of the tables. The engine, a store and the files of the blobs are driven as the broker does. A
- * run is recorded, operation by operation; then the disk is put together as a kill or a loss of
- * power may leave it, and all is started from there. What was acknowledged is there, with the bytes
- * that were attached; what was not is there whole or not at all; no name is left without a body;
- * and it goes on. Then each operation on the files of bodies fails once, by an error or for want of
- * space.
+/* Artifacts through a crash behind each operation on any file: those of their bodies, of the
+ * journal and of the tables. The engine, a store and the files of the blobs are driven as the
+ * broker does. A run is recorded, operation by operation; then the disk is put together as a kill
+ * or a loss of power may leave it, and all is started from there. What was acknowledged is there,
+ * with the bytes that were attached; what was not is there whole or not at all; no name is left
+ * without a body; and it goes on. Then each operation on the files of bodies fails once, by an
+ * error or for want of space.
  *
  * TASKMQ_POINTS says how many moments are tried, 0: all, each with every loss. TASKMQ_SEED says
  * which, and what is lost; without it they are others in each run. */
