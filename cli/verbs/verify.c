@@ -38,6 +38,7 @@ typedef struct part {
     bool listed;          /* found in a directory, named by nobody */
     uint64_t first_n;     /* number of its first line; 0: it has none */
     uint64_t first_place; /* where it begins among all lines, from 0 */
+    bool empty;           /* not even the line that begins a file stands in it */
 } part_t;
 
 /* A line that says itself that lines before it are not there, or not what they were. */
@@ -64,6 +65,7 @@ typedef struct chain {
     size_t gaps_count;
     size_t open_gaps; /* … that are not accepted */
     told_t told;      /* of events */
+    size_t empty;     /* files */
     bool inside;      /* its first line begins no file */
     bool torn;        /* the last line of the last file is half written */
     chain_check_t check;
@@ -536,6 +538,8 @@ static int read_lines (const verify_t *self, chain_t *chain, size_t index)
             look_at_place (self, chain, part, line, length);
         chain_check_line (&chain->check, line, length);
     }
+    part->empty = got == 0 && chain->check.place == part->first_place && !chain->torn;
+    chain->empty += part->empty;
     code = got < 0 ? cannot_read (self, part, chain->check.place - part->first_place) : EXIT_OK;
     packed_close (&file);
     if (code == EXIT_OK && looked > 0 && !ours)
@@ -586,6 +590,26 @@ static void fault_text (const chain_t *chain, char *out, size_t size)
                   "no line has this head: the record ends before it, or was written anew");
         break;
     }
+}
+
+/* The broker writes into a file what begins it before anything else. */
+static void empty_text (const part_t *part, char *out, size_t size)
+{
+    snprintf (
+        out, size,
+        "%s is empty: its lines were removed, or the broker that began it was ended before the "
+        "first",
+        part->path);
+}
+
+static void write_empty (json_writer_t *writer, const chain_t *chain)
+{
+    json_write_key (writer, "empty");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < chain->count; i++)
+        if (chain->parts[i].empty)
+            json_write_text (writer, chain->parts[i].path);
+    json_write_array_end (writer);
 }
 
 /* "line 142 begins anew: …" */
@@ -645,6 +669,7 @@ static void write_chain (json_writer_t *writer, const chain_t *chain, const char
     json_write_key (writer, "message");
     json_write_text (writer, fault);
     write_gaps (writer, chain);
+    write_empty (writer, chain);
     json_write_object_end (writer);
 }
 
@@ -657,6 +682,12 @@ static void print_chain (const chain_t *chain, const char *prefix, const char *f
         char text[GAP_TEXT_SIZE + 128];
         gap_text (&chain->gaps[i], text, sizeof text);
         printf ("%s%s%s\n", prefix, text, chain->gaps[i].accepted ? " (accepted)" : "");
+    }
+    for (size_t i = 0; i < chain->count; i++) {
+        char text[PATH_SIZE + 128];
+        empty_text (&chain->parts[i], text, sizeof text);
+        if (chain->parts[i].empty)
+            printf ("%s%s\n", prefix, text);
     }
     chain_hash_format (hash, check->head.hash);
     if (check->fault != CHAIN_GOOD)
@@ -719,7 +750,7 @@ static void note_more (const verify_t *self, const chain_t *chain)
 /* A head proves all lines up to it, if they are there. */
 static bool is_good (const chain_t *chain)
 {
-    return chain->check.fault == CHAIN_GOOD && chain->open_gaps == 0 &&
+    return chain->check.fault == CHAIN_GOOD && chain->open_gaps == 0 && chain->empty == 0 &&
            !(chain->inside && chain->check.known_n);
 }
 
@@ -754,7 +785,7 @@ static int verify_files (verify_t *self)
     }
     bool good = code == EXIT_OK;
     for (int i = 0; i < CHAINS; i++)
-        good = good && self->chains[i].check.fault == CHAIN_GOOD;
+        good = good && self->chains[i].check.fault == CHAIN_GOOD && self->chains[i].empty == 0;
     if (code == EXIT_OK && !good && is_outdated (self))
         return AGAIN;
     return code == EXIT_OK ? judge (self) : code;
@@ -777,12 +808,17 @@ static int check_accepted (const app_t *app)
 static void report_chain (const chain_t *chain, verify_report_t *out)
 {
     *out = (verify_report_t){.there = chain->count > 0,
-                             .good = chain->check.fault == CHAIN_GOOD,
+                             .good = chain->check.fault == CHAIN_GOOD && chain->empty == 0,
                              .gaps = chain->gaps_count,
                              .lines = chain->check.place};
-    if (!out->good)
+    if (chain->check.fault != CHAIN_GOOD)
         fault_text (chain, out->text, sizeof out->text);
-    else if (chain->gaps_count > 0)
+    for (size_t i = 0; chain->check.fault == CHAIN_GOOD && i < chain->count; i++)
+        if (chain->parts[i].empty)
+            empty_text (&chain->parts[i], out->text, sizeof out->text);
+    if (!out->good)
+        return;
+    if (chain->gaps_count > 0)
         gap_text (&chain->gaps[chain->gaps_count - 1], out->text, sizeof out->text);
 }
 

@@ -146,6 +146,20 @@ err_has 'not packed by zstd'
 rm $data/audit-0001.jsonl.zst
 stop_broker
 
+# A file that was emptied is told, alone and among others.
+: >audit.jsonl
+run 1 taskctl audit verify audit.jsonl
+out_has '^audit.jsonl is empty: '
+run 1 taskctl -o json audit verify audit.jsonl
+json empty '["audit.jsonl"]'
+rm audit.jsonl
+cp -r $data emptied
+run 0 taskctl audit verify emptied
+: >emptied/audit.jsonl
+run 1 taskctl audit verify emptied
+out_has '^audit: emptied/audit.jsonl is empty: '
+rm -r emptied
+
 # Mistakes.
 run 2 taskctl audit verify nowhere
 run 2 taskctl audit verify --head 12 one
