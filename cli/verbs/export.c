@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "base/exit.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "disk.h"
 #include "ids.h"
 #include "link/connect.h"
 #include "link/ids.h"
@@ -609,6 +611,25 @@ static int take_patterns_of_broker (exporting_t *self)
     return code;
 }
 
+/* What each file of the directory is called while it is written. Parts that a killed export has
+ * left there go. */
+static int name_part (exporting_t *self)
+{
+    char path[PATH_MAX];
+    char part[PATH_MAX];
+    int fd = -1;
+    if (snprintf (path, sizeof path, "%s/export", self->directory) >= (int) sizeof path)
+        errno = ENAMETOOLONG;
+    else
+        fd = disk_temporary (part, sizeof part, path);
+    if (fd < 0)
+        return outfile_error (self->app, self->directory, errno);
+    close (fd);
+    unlink (part);
+    self->part = must_copy (part);
+    return EXIT_OK;
+}
+
 static int check (exporting_t *self)
 {
     const app_t *app = self->app;
@@ -628,9 +649,8 @@ static int check (exporting_t *self)
         code = make_directory (app, self->bodies);
     if (code || !self->directory)
         return code;
-    if (asprintf (&self->part, "%s/.export-%ld.part", self->directory, (long) getpid ()) < 0)
-        self->part = must_grow (NULL, SIZE_MAX, 2);
-    return make_directory (app, self->directory);
+    code = make_directory (app, self->directory);
+    return code ? code : name_part (self);
 }
 
 static void tell (const exporting_t *self)

@@ -190,6 +190,19 @@ kill -TERM "$(cat export.pid)" 2>/dev/null # it may be at its end
 wait "$(cat export.pid)"
 [ -z "$(find . -name '.ended.new-*')" ] || fail 'a part of a file is left'
 
+# What a killed one left goes with the next one to the same place, when it is a minute old.
+mkdir into
+touch -d '2 minutes ago' .ended.new-killed into/.export.new-killed
+touch .ended.new-others into/.export.new-others
+run 0 taskctl export --limit 1 --file ended
+run 0 taskctl export --limit 1 --dir into
+for part in .ended.new- into/.export.new-; do
+    [ ! -e "${part}killed" ] || fail "${part}killed is left"
+    [ -e "${part}others" ] || fail "${part}others, which somebody writes, is gone"
+    rm "${part}others"
+done
+[ "$(find into -type f | wc -l)" -eq 1 ] || fail 'parts are left in a directory'
+
 # Mistakes.
 run 2 taskctl export --format xml
 err_has "there is no format 'xml'"
