@@ -240,7 +240,9 @@ static bool take_late (import_line_t *self, tmq_imported_late_t *out, bool *come
         !take_inline (self, &result, &out->result_bytes, kept))
         return false;
     const bool named = line_find (&hash, kept, "hash");
-    *comes = (result || named || bytes == 0) && out->until > wall_ms ();
+    /* The broker keeps none longer than it keeps its own. */
+    const uint64_t now = wall_ms ();
+    *comes = (result || named || bytes == 0) && out->until > now && out->at + TMQ_KEPT_MS > now;
     out->result = result;
     if (!*comes || result)
         return !*comes || self->redacted || out->result_bytes == bytes ||

@@ -170,8 +170,12 @@ cmp -s out large || fail 'another large late success'
 # One whose time is over, or whose bytes no line has, is left, and that is told.
 empty_broker third
 sed -E 's/("(until|at)":")20[0-9]{2}/\12020/g' all.jsonl | grep "$small_late" >over
+sed -E 's/("at":")20[0-9]{2}/\12020/g' all.jsonl | grep "$small_late" >long_over # whatever it says of its end
 sed -E 's/,"text":"too late"//' all.jsonl | grep "$small_late" >older
 run 0 taskctl import over
+err_has '^1 of their late successes stay behind$'
+empty_broker old
+run 0 taskctl import long_over
 err_has '^1 of their late successes stay behind$'
 empty_broker fourth
 run 0 taskctl -o json import older
