@@ -161,3 +161,12 @@ void event_chain_finish (event_chain_t *self, read_t *read)
     free (self->bytes);
     free (self->ends);
 }
+
+void event_bisect_judge (event_bisect_t *self, uint64_t middle, bool found, uint64_t first_seq,
+                         uint64_t end_seq, bool is_since)
+{
+    if (found && is_since)
+        self->high = first_seq;
+    else
+        self->low = found ? end_seq : middle + 1;
+}

@@ -34,6 +34,22 @@ bool event_list_is_mixed (const buf_t *list);
 /* Sequence of the first event at or after since_ms, 0 if there is none in the list. */
 uint64_t event_first_since (const uint8_t *list, size_t list_bytes, int64_t since_ms);
 
+/* Looks by halves for the first block that was committed at or after a time: while there is a
+ * middle, the newest block that begins at or before it is judged. At the end low is where the block
+ * begins, or one behind the newest sequence. */
+typedef struct event_bisect {
+    uint64_t low;
+    uint64_t high; /* at the beginning: the retained sequences, from low to before high */
+} event_bisect_t;
+static inline bool event_bisect_middle (const event_bisect_t *self, uint64_t *middle)
+{
+    *middle = self->low + (self->high - self->low) / 2;
+    return self->low < self->high;
+}
+/* found false: there is no such block. end_seq: one after its last sequence. */
+void event_bisect_judge (event_bisect_t *self, uint64_t middle, bool found, uint64_t first_seq,
+                         uint64_t end_seq, bool is_since);
+
 /* Where a history finds its blocks. Sets *list, valid until the next call; false when the block
  * of the sequence is not there (any more). */
 typedef struct event_source {

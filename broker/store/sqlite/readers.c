@@ -382,20 +382,19 @@ static store_code_t page_since (page_read_t *job, store_error_t *error)
     store_code_t code = events_bounds (job, error);
     if (code != STORE_OK || read->last_seq_seen == 0)
         return code;
-    uint64_t low = read->first_seq;
-    uint64_t high = read->last_seq_seen + 1;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
+    uint64_t middle;
+    event_bisect_t bisect = {read->first_seq, read->last_seq_seen + 1};
+    while (event_bisect_middle (&bisect, &middle)) {
         code = block_upto (job, middle, &statement, &row, error);
         if (code != STORE_OK)
             return code;
-        if (row && sqlite3_column_int64 (statement, ROW_EVENTS_AT) >= read->since_ms)
-            high = block_first_seq (job, statement);
-        else
-            low = row ? block_end_seq (job, statement) : middle + 1;
+        event_bisect_judge (&bisect, middle, row, row ? block_first_seq (job, statement) : 0,
+                            row ? block_end_seq (job, statement) : 0,
+                            row &&
+                                sqlite3_column_int64 (statement, ROW_EVENTS_AT) >= read->since_ms);
     }
-    read->seq = low - 1;
-    code = block_upto (job, low, &statement, &row, error);
+    read->seq = bisect.low - 1;
+    code = block_upto (job, bisect.low, &statement, &row, error);
     if (code == STORE_OK && row)
         code = row_check_events (statement, error);
     if (code != STORE_OK || !row)

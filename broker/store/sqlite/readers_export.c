@@ -29,51 +29,26 @@ static sqlite3_stmt *statement_of (const export_walk_t *self, view_t *view, size
 
 /* The place. */
 
-static void leave_block (export_walk_t *self)
-{
-    buf_drop (self->list);
-    self->list = NULL;
-    number_map_clear (&self->superseded);
-}
-
 void export_walk_clear (export_walk_t *self)
 {
-    leave_block (self);
-    self->next_pos = 0;
+    export_place_clear (&self->place);
 }
 
 void export_walk_begin (export_walk_t *self, uint64_t after_pos)
 {
     self->capacity = self->bytes = 0;
-    self->gap = false;
-    if (self->next_pos == after_pos + 1)
-        return;
-    export_walk_clear (self);
-    self->next_pos = after_pos + 1;
-}
-
-/* Saves looking for the rows of events that another event of the block follows. */
-static void mark_superseded (export_walk_t *self)
-{
-    event_walk_t walk = self->events;
-    packed_event_t event;
-    while (event_walk_next (&walk, &event))
-        if (event.previous_seq >= self->first_seq)
-            number_map_put (&self->superseded, event.previous_seq, NULL);
+    export_place_begin (&self->place, after_pos);
 }
 
 static void enter_block (export_walk_t *self, sqlite3_stmt *row)
 {
     int64_t key = sqlite3_column_int64 (row, ROW_EVENTS_KEY);
-    self->ns = key >> 42;
-    self->first_seq = (uint64_t) (key - EVENT_KEY (self->ns, 0));
-    self->first_pos = (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_POS);
-    self->gap = self->gap || self->first_pos > self->next_pos;
-    self->end_pos = self->first_pos + (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_COUNT);
+    int64_t ns = EVENT_SPACE (key);
     const void *list = sqlite3_column_blob (row, ROW_EVENTS_LIST);
-    self->list = buf_new (list, (size_t) sqlite3_column_bytes (row, ROW_EVENTS_LIST));
-    self->events = event_walk (buf_bytes (self->list), buf_length (self->list));
-    mark_superseded (self);
+    export_place_enter (&self->place, ns, (uint64_t) (key - EVENT_KEY (ns, 0)),
+                        (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_POS),
+                        (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_COUNT), list,
+                        (size_t) sqlite3_column_bytes (row, ROW_EVENTS_LIST));
 }
 
 /* A damaged block is told of and passed over. */
@@ -90,15 +65,16 @@ static store_code_t find_block (export_walk_t *self, view_t *view, bool *found,
                                 store_error_t *error)
 {
     sqlite3_stmt *statement = statement_of (self, view, BLOCK_UPTO);
-    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) self->next_pos);
+    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) self->place.next_pos);
     store_code_t code = view_step (view, statement, found, error);
     if (code == STORE_OK && *found)
         *found = (uint64_t) (sqlite3_column_int64 (statement, ROW_EVENTS_POS) +
-                             sqlite3_column_int64 (statement, ROW_EVENTS_COUNT)) > self->next_pos &&
+                             sqlite3_column_int64 (statement, ROW_EVENTS_COUNT)) >
+                     self->place.next_pos &&
                  is_readable (view, statement, error);
     if (code == STORE_OK && !*found) {
         statement = statement_of (self, view, BLOCK_AFTER);
-        sqlite3_bind_int64 (statement, 1, (sqlite3_int64) self->next_pos);
+        sqlite3_bind_int64 (statement, 1, (sqlite3_int64) self->place.next_pos);
         do
             code = view_step (view, statement, found, error);
         while (code == STORE_OK && *found && !is_readable (view, statement, error));
@@ -124,34 +100,23 @@ static store_code_t add_item (export_walk_t *self, view_t *view, read_t *read, e
     return STORE_OK;
 }
 
-static store_code_t end_block (export_walk_t *self, view_t *view, store_error_t *error)
-{
-    bool damaged = self->events.damaged;
-    leave_block (self);
-    self->next_pos = self->end_pos;
-    if (!damaged)
-        return STORE_OK;
-    return store_fail (error, STORE_ERROR_CORRUPT, "%s: the events at position %llu are damaged",
-                       sqlite3_db_filename (view->db, "main"),
-                       (unsigned long long) self->first_pos);
-}
-
 /* The next event of the block, whose row is looked for if it may be its task's newest. */
 static store_code_t next_event (export_walk_t *self, view_t *view, read_t *read,
                                 store_error_t *error)
 {
     packed_event_t event;
-    if (!event_walk_next (&self->events, &event))
-        return end_block (self, view, error);
-    export_item_t item = {self->first_pos + (event.seq - self->first_seq), event.seq, NULL};
-    if (item.pos < self->next_pos)
-        return STORE_OK;
-    self->next_pos = item.pos + 1;
-    if (event.task_id == NULL || number_map_get (&self->superseded, event.seq) != NULL)
+    export_item_t item = {0};
+    export_step_t step = export_place_next (&self->place, &event, &item.pos);
+    if (step == EXPORT_DAMAGED)
+        return store_fail (
+            error, STORE_ERROR_CORRUPT, "%s: the events at position %llu are damaged",
+            sqlite3_db_filename (view->db, "main"), (unsigned long long) self->place.first_pos);
+    if (step != EXPORT_EVENT)
         return STORE_OK;
     bool row;
+    item.seq = event.seq;
     sqlite3_stmt *statement = statement_of (self, view, ROW_NEWEST);
-    sqlite3_bind_int64 (statement, 1, self->ns);
+    sqlite3_bind_int64 (statement, 1, self->place.ns);
     sqlite3_bind_blob (statement, 2, event.task_id, sizeof (tmq_id_t), SQLITE_STATIC);
     sqlite3_bind_int64 (statement, 3, (sqlite3_int64) event.seq);
     store_code_t code = view_step (view, statement, &row, error);
@@ -172,7 +137,7 @@ store_code_t export_walk_page (export_walk_t *self, view_t *view, read_t *read, 
     store_code_t code = STORE_OK;
     bool over = false;
     for (size_t steps = 1; code == STORE_OK && !*done && !over; steps++) {
-        if (self->list == NULL) {
+        if (self->place.list == NULL) {
             bool found = false;
             code = find_block (self, view, &found, error);
             *done = !found;
@@ -183,8 +148,8 @@ store_code_t export_walk_page (export_walk_t *self, view_t *view, read_t *read, 
         }
         over = steps % STEPS_BETWEEN_LOOKS == 0 && view_is_over (view);
     }
-    read->upto_pos = self->next_pos - 1;
-    read->gap = self->gap;
+    read->upto_pos = self->place.next_pos - 1;
+    read->gap = self->place.gap;
     return code;
 }
 

@@ -2,16 +2,12 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The walk of READ_EXPORT over the event blocks of taskmq.db, in the order of their positions.
- *
- * A block may have hundreds of thousands of events, and a transaction lasts 20 ms. So the walk
- * copies each block once and remembers its place in it, from page to page and from read to read.
- * It looks at the clock only after it has moved on, so it ends however short its pages are. */
+/* The walk of READ_EXPORT over the event blocks of taskmq.db (store/export_place.h). It looks at
+ * the clock only after it has moved on, so it ends however short its pages are. */
 #ifndef TASKMQ_STORE_READERS_EXPORT_H
 #define TASKMQ_STORE_READERS_EXPORT_H
 
-#include "store/events.h"
-#include "store/number_map.h"
+#include "store/export_place.h"
 #include "store/sqlite/view.h"
 
 /* Statements that the walk needs in its view, side by side. */
@@ -21,17 +17,9 @@ extern const char *const EXPORT_TEXTS[EXPORT_STATEMENTS];
 /* An all-zero export_walk_t stands nowhere. */
 typedef struct export_walk {
     size_t statements; /* index of the first in the view */
-    uint64_t next_pos; /* of the first event not looked at; 0: nowhere */
-    buf_t *list;       /* of the block it stands in; NULL: between blocks */
-    event_walk_t events;
-    number_map_t superseded; /* sequences that a later event of the block follows */
-    int64_t ns;
-    uint64_t first_seq;
-    uint64_t first_pos;
-    uint64_t end_pos; /* behind its last event */
-    size_t capacity;  /* of the items of the present read */
-    size_t bytes;     /* of their records */
-    bool gap;         /* events between two places are not there any more */
+    export_place_t place;
+    size_t capacity; /* of the items of the present read */
+    size_t bytes;    /* of their records */
 } export_walk_t;
 
 /* Forgets the place. */
