@@ -31,7 +31,8 @@ typedef struct pg_store {
     struct pg_load *load;     /* pg_load.h: of the server thread */
     struct pg_load *due;      /* under its lock */
     pthread_mutex_t due_lock;
-    struct pg_keeper *keeper; /* pg_keeper.h */
+    struct pg_keeper *keeper;   /* pg_keeper.h */
+    struct pg_readers *readers; /* pg_readers.h: what all readers share */
 
     atomic_int_fast64_t away_since; /* mono; 0: it is not */
     atomic_bool ends;               /* store_close was called */
