@@ -22,6 +22,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -386,7 +387,7 @@ def run_streams(seconds):
                                  str(seconds + 60), path, str(count * STREAMS)],
                                 stdout=subprocess.PIPE, text=True)
         load.stdout.readline()
-        await_true("all are there", lambda: b"\ntaskmq_gateway_streams %d\n" % STREAMS in
+        await_true("all are there", lambda: b'\ntaskmq_gateway_streams{kind="events"} %d\n' % STREAMS in
                    servers.ask("GET", "/metrics").text)
         before = cpu_s([servers.gateway.pid])
         link = http.client.HTTPConnection("127.0.0.1", servers.port)
@@ -411,8 +412,8 @@ def run_idle():
         load = subprocess.Popen([program("taskmq-http-load"), "idle", str(servers.port), str(IDLE)],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         load.stdout.readline()
-        await_true("all are accepted", lambda: b"\ntaskmq_gateway_connections %d\n" % (IDLE + 1) in
-                   servers.ask("GET", "/metrics").text)
+        await_true("all are accepted", lambda: IDLE + 1 == sum(int(number) for number in re.findall(
+            rb"\ntaskmq_gateway_connections{.*} (\d+)", servers.ask("GET", "/metrics").text)))
         after = rss_bytes(servers.gateway.pid)
         load.communicate()
         return {"bytes": (after - before) / IDLE, "rss": after}

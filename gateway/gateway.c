@@ -19,6 +19,8 @@
 #include "net/server.h"
 #include "pulse.h"
 #include "rest/door.h"
+#include "rest/metrics.h"
+#include "timestamp.h"
 
 enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
@@ -323,6 +325,7 @@ static bool begin_listening (gateway_t *self)
 static bool begin (gateway_t *self)
 {
     const config_t *config = self->config;
+    self->service.began_ms = clock_ms (CLOCK_REALTIME);
     self->service.settings = config->settings;
     self->service.hosts = config->hosts;
     self->service.origins = config->origins;
@@ -356,7 +359,7 @@ static void end (gateway_t *self)
     watch_free (&self->drain);
     watch_free (&self->checks);
     for (size_t i = 0; i < self->service.links_count; i++) {
-        tmq_stats_free (self->service.scraped[i].stats);
+        scraped_clear (&self->service.scraped[i]);
         link_free (&self->service.links[i]);
     }
     mcp_free (&self->mcp);

@@ -13,7 +13,7 @@ void prometheus_print (const app_t *app, const tmq_stats_t *stats, const char *b
 {
     bytes_t out = BYTES_INIT;
     exposition_broker (&out, stats, broker);
-    exposition_queues (&out, &(exposition_space_t){app->ns, stats}, 1);
+    exposition_queues (&out, &(exposition_space_t){.ns = app->ns, .stats = stats}, 1);
     if (out.failed)
         must_grow (NULL, SIZE_MAX, 2); /* ends the program: memory ran out */
     fwrite (out.data, 1, out.length, stdout);

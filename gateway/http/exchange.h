@@ -29,6 +29,10 @@ enum {
     EXCHANGE_LIMIT_SIZE = 96
 };
 
+/* What a stream carries. */
+typedef enum stream_kind { STREAM_BYTES, STREAM_EVENTS, STREAM_MCP } stream_kind_t;
+enum { STREAM_KINDS = STREAM_MCP + 1 };
+
 typedef struct exchange exchange_t;
 struct account;
 struct download;
@@ -78,7 +82,8 @@ struct exchange {
     /* What a stream writes when it has written nothing for stream_ping, so that what stands between
      * does not take it for dead. Borrowed. NULL: nothing. */
     const char *ping;
-    int stream_status; /* 0: no stream has begun */
+    int stream_status;         /* 0: no stream has begun */
+    stream_kind_t stream_kind; /* set before it begins */
 
     /* The body is not needed any more: its memory is for others. It is empty then. */
     void (*drop_body) (exchange_t *self);

@@ -348,9 +348,12 @@ const char *link_ns (const link_t *self)
 void link_count (const link_t *self, link_numbers_t *out)
 {
     tmq_client_counters_t counters;
+    tmq_broker_info_t info;
     tmq_client_counters (&counters, self->client);
+    tmq_client_info (&info, self->client);
     *out = (link_numbers_t){.up = self->up,
                             .since_ms = self->since_ms,
+                            .epoch = info.epoch,
                             .connects = counters.connects,
                             .resent = counters.resent,
                             .waits = self->waits};

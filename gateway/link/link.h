@@ -22,6 +22,7 @@ typedef void link_fn (void *context, tmq_completion_t *completion);
 typedef struct link_numbers {
     bool up;
     int64_t since_ms; /* CLOCK_MONOTONIC: of its present state */
+    uint64_t epoch;   /* of the broker: counts its starts */
     uint64_t connects;
     uint64_t resent;
     uint64_t waits;   /* tasks that are waited for */

@@ -177,6 +177,7 @@ bool call_stream (call_t *self)
     bytes_free (&id);
     exchange->ping = SSE_PING;
     exchange->on_room = pay;
+    exchange->stream_kind = STREAM_MCP;
     if (self->abandon != NULL && !answer_has_stream (exchange))
         self->abandon (self); /* it is refused now */
     if (!answer_stream (exchange, &response))

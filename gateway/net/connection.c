@@ -82,6 +82,17 @@ static size_t owed (const connection_t *self)
     return evbuffer_get_length (output_of (self));
 }
 
+/* How its phase is told. */
+static uint64_t *state_of (connection_t *self)
+{
+    static const connection_state_t states[] = {
+        [PHASE_IDLE] = CONNECTION_IDLE,        [PHASE_HEAD] = CONNECTION_READING,
+        [PHASE_BODY] = CONNECTION_READING,     [PHASE_BUSY] = CONNECTION_WAITING,
+        [PHASE_STREAM] = CONNECTION_STREAMING, [PHASE_CLOSING] = CONNECTION_CLOSING,
+        [PHASE_LINGERING] = CONNECTION_CLOSING};
+    return &self->set->numbers.states[states[self->phase]];
+}
+
 /* The list of all: who did something last stands first. */
 
 static void enter_list (connection_t *self)
@@ -201,6 +212,7 @@ static void end_exchange (connection_t *self, int status)
     if (exchange->stream_status != 0) {
         status = exchange->stream_status;
         self->set->numbers.streams--;
+        self->set->numbers.kinds[exchange->stream_kind]--;
     }
     const exchange_handler_t *handler = self->set->handler;
     handler->end (handler->context, exchange, status);
@@ -219,6 +231,7 @@ void connection_free (connection_t *self)
     end_exchange (self, 0);
     leave_list (self);
     set->numbers.connections--;
+    --*state_of (self);
     discharge (self, &self->input_charged);
     discharge (self, &self->output_charged);
     account_release (self->holder);
@@ -236,7 +249,9 @@ static void set_phase (connection_t *self, phase_t phase)
                                           [PHASE_HEAD] = SETTING_HEAD_TIMEOUT,
                                           [PHASE_BODY] = SETTING_BODY_TIMEOUT,
                                           [PHASE_STREAM] = SETTING_STREAM_PING};
+    --*state_of (self);
     self->phase = phase;
+    ++*state_of (self);
     leave_list (self);
     enter_list (self);
     uint64_t ms = LINGER_MS;
@@ -429,6 +444,7 @@ static void begin_stream (exchange_t *exchange, response_t *response)
     self->chunked = !self->is_sized && !exchange->request->minor_0;
     self->last = nothing_follows (self) || (!self->chunked && !self->is_sized);
     self->set->numbers.streams++;
+    self->set->numbers.kinds[exchange->stream_kind]++;
     set_phase (self, PHASE_STREAM);
     self->silent = true;
     response_write (
@@ -773,6 +789,7 @@ connection_t *connection_new (connections_t *set, int fd, const char *peer)
     snprintf (self->exchange.peer, sizeof self->exchange.peer, "%s", peer);
     enter_list (self);
     set->numbers.connections++;
+    ++*state_of (self);
     bufferevent_setcb (self->buffers, readable, written, broken, self);
     bufferevent_setwatermark (self->buffers, EV_READ, 0, INPUT_BYTES_MAX);
     bufferevent_set_timeouts (self->buffers, NULL, &patience);

@@ -11,9 +11,21 @@
 #include "http/exchange.h"
 #include "net/loop.h"
 
+/* What a connection is about. */
+typedef enum connection_state {
+    CONNECTION_IDLE,
+    CONNECTION_READING,   /* a head, or a body */
+    CONNECTION_WAITING,   /* for its answer */
+    CONNECTION_STREAMING, /* a part of the answer is sent, the rest comes in time */
+    CONNECTION_CLOSING
+} connection_state_t;
+enum { CONNECTION_STATES = CONNECTION_CLOSING + 1 };
+
 typedef struct connections_numbers {
     uint64_t connections;
-    uint64_t streams; /* of them */
+    uint64_t states[CONNECTION_STATES]; /* of them */
+    uint64_t streams;                   /* of them */
+    uint64_t kinds[STREAM_KINDS];       /* of the streams */
     uint64_t accepted;
     uint64_t refused;      /* connections for which there was no room */
     uint64_t displaced;    /* that were closed to make room for others */

@@ -89,6 +89,8 @@ bool answer_stream (exchange_t *exchange, response_t *response)
 {
     sse_fields (response);
     exchange->ping = SSE_PING;
+    if (exchange->stream_kind == STREAM_BYTES)
+        exchange->stream_kind = STREAM_EVENTS;
     return answer_in_pieces (exchange, response);
 }
 

@@ -4,20 +4,15 @@
 
 #include "rest/metrics.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/trees.h"
-#include "exposition.h"
-#include "rest/handlers.h"
 #include "rest/routes.h"
-#include "timestamp.h"
-
-enum { FRESH_MS = 2000 /* the broker's numbers are asked for no more often */ };
 
 static const struct {
     uint64_t us;
@@ -101,6 +96,11 @@ static uint64_t is_up (const link_numbers_t *numbers)
     return numbers->up;
 }
 
+static uint64_t epoch_of (const link_numbers_t *numbers)
+{
+    return numbers->epoch;
+}
+
 static uint64_t reconnects_of (const link_numbers_t *numbers)
 {
     return numbers->connects > 0 ? numbers->connects - 1 : 0;
@@ -136,6 +136,24 @@ static void put_refused (bytes_t *out, const service_numbers_t *numbers)
                                  problem_name ((problem_kind_t) kind), numbers->refused[kind]);
 }
 
+static const char *const state_names[] = {[CONNECTION_IDLE] = "idle",
+                                          [CONNECTION_READING] = "reading",
+                                          [CONNECTION_WAITING] = "waiting",
+                                          [CONNECTION_STREAMING] = "streaming",
+                                          [CONNECTION_CLOSING] = "closing"};
+static const char *const kind_names[] = {
+    [STREAM_BYTES] = "bytes", [STREAM_EVENTS] = "events", [STREAM_MCP] = "mcp"};
+
+/* A gauge with a line for each value of its one label. */
+static void put_each (bytes_t *out, const char *name, const char *help, const char *label,
+                      const char *const *names, const uint64_t *values, size_t count)
+{
+    put_head (out, name, "gauge", help);
+    for (size_t i = 0; i < count; i++)
+        bytes_append_format (out, "taskmq_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, names[i],
+                             values[i]);
+}
+
 static void put_streams (bytes_t *out, const streams_t *streams)
 {
     put_number (out, "gateway_stream_hubs", "gauge", "sources that streams of one filter share",
@@ -157,6 +175,8 @@ void metrics_write_own (bytes_t *out, const service_t *service)
     put_head (out, "gateway_info", "gauge", "1, with the version");
     bytes_append_format (out, "taskmq_gateway_info{version=\"%s\"} 1\n", TASKMQ_VERSION);
     put_links (out, service, "broker_up", "gauge", "1 while the broker is there", is_up);
+    put_links (out, service, "broker_epoch", "gauge", "starts of the broker, as it counts them",
+               epoch_of);
     put_links (out, service, "gateway_client_reconnects_total", "counter",
                "connections to the broker after the first", reconnects_of);
     put_links (out, service, "gateway_client_resent_total", "counter",
@@ -183,9 +203,10 @@ void metrics_write_own (bytes_t *out, const service_t *service)
         service->mcp.measure (service->mcp.context, out);
     if (connections == NULL)
         return;
-    put_number (out, "gateway_connections", "gauge", "connections that are open",
-                connections->connections);
-    put_number (out, "gateway_streams", "gauge", "streams that are open", connections->streams);
+    put_each (out, "gateway_connections", "connections that are open", "state", state_names,
+              connections->states, CONNECTION_STATES);
+    put_each (out, "gateway_streams", "streams that are open", "kind", kind_names,
+              connections->kinds, STREAM_KINDS);
     put_number (out, "gateway_accepted_total", "counter", "connections accepted",
                 connections->accepted);
     put_number (out, "gateway_connections_refused_total", "counter",
@@ -203,19 +224,6 @@ void metrics_write_own (bytes_t *out, const service_t *service)
                          "taskmq_gateway_memory_bytes{use=\"buffers\"} %" PRIu64
                          "\ntaskmq_gateway_memory_bytes{use=\"trees\"} %" PRIu64 "\n",
                          connections->memory_bytes, trees_bytes ());
-}
-
-/* A scrape asks for one namespace of the token after the other. */
-typedef struct scrape {
-    size_t next;
-} scrape_t;
-
-static scraped_t *scraped_of (service_t *service, const link_t *link)
-{
-    for (size_t i = 0; i < service->links_count; i++)
-        if (service->links[i] == link)
-            return &service->scraped[i];
-    return NULL;
 }
 
 /* OpenMetrics names a family of counters without the ending of its samples, calls unknown what is
@@ -239,110 +247,49 @@ void metrics_open (bytes_t *out, const char *text)
     bytes_append_text (out, "# EOF\n");
 }
 
-static bool wants_open (const exchange_t *exchange)
+/* The process itself, by the names that all programs give it. */
+
+static void put_own (bytes_t *out, const char *name, const char *help, uint64_t value)
 {
-    const char *accept = http_request_field (exchange->request, "accept");
-    return accept != NULL && strstr (accept, "application/openmetrics-text") != NULL;
+    bytes_append_format (out,
+                         "# HELP process_%s %s\n# TYPE process_%s gauge\nprocess_%s %" PRIu64 "\n",
+                         name, help, name, name, value);
 }
 
-/* The process itself, by the names that all programs give it. */
-static void put_process (bytes_t *out)
+static uint64_t files_open (void)
+{
+    uint64_t count = 0;
+    DIR *files = opendir ("/proc/self/fd");
+    while (files != NULL && readdir (files) != NULL)
+        count++;
+    if (files != NULL)
+        closedir (files);
+    return count > 3 ? count - 3 : 0; /* without ".", ".." and the one that reads them */
+}
+
+void metrics_write_process (bytes_t *out, const service_t *service)
 {
     struct rusage usage;
-    unsigned long long pages = 0;
+    struct rlimit limit = {.rlim_cur = 0};
+    unsigned long long all = 0, resident = 0;
+    const uint64_t page = (uint64_t) sysconf (_SC_PAGESIZE);
     FILE *file = fopen ("/proc/self/statm", "re");
-    if (file == NULL || fscanf (file, "%*u %llu", &pages) != 1)
-        pages = 0;
+    if (file == NULL || fscanf (file, "%llu %llu", &all, &resident) != 2)
+        all = resident = 0;
     if (file != NULL)
         fclose (file);
     getrusage (RUSAGE_SELF, &usage);
+    getrlimit (RLIMIT_NOFILE, &limit);
     bytes_append_format (out, "# HELP process_cpu_seconds_total time that the gateway computed\n"
                               "# TYPE process_cpu_seconds_total counter\n");
     bytes_append_format (out, "process_cpu_seconds_total %lld.%06lld\n",
                          (long long) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                              (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000000,
                          (long long) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) % 1000000);
-    bytes_append_format (out, "# HELP process_resident_memory_bytes memory of the gateway\n"
-                              "# TYPE process_resident_memory_bytes gauge\n");
-    bytes_append_format (out, "process_resident_memory_bytes %llu\n",
-                         pages * (unsigned long long) sysconf (_SC_PAGESIZE));
-}
-
-static void answer_scrape (exchange_t *exchange)
-{
-    service_t *service = service_of (exchange);
-    exposition_space_t spaces[TOKEN_NAMESPACES_MAX];
-    size_t count = 0;
-    const bool open = wants_open (exchange);
-    char broker[65] = "";
-    response_t response;
-    response_init (&response, 200);
-    response_field (&response, "Vary", "Accept");
-    response_field (&response, "Content-Type",
-                    open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                         : "text/plain; version=0.0.4; charset=utf-8");
-    for (size_t i = 0; i < exchange->principal->namespaces_count; i++) {
-        const link_t *link = service_link (service, exchange->principal->namespaces[i]);
-        const scraped_t *scraped = link != NULL ? scraped_of (service, link) : NULL;
-        link_numbers_t numbers = {.up = false};
-        if (scraped == NULL || scraped->stats == NULL)
-            continue;
-        link_count (link, &numbers);
-        if (!numbers.up)
-            continue; /* what was true is not what is */
-        link_broker (link, broker);
-        spaces[count++] = (exposition_space_t){link_ns (link), scraped->stats};
-    }
-    if (count > 0)
-        exposition_broker (&response.body, spaces[0].stats, broker);
-    exposition_queues (&response.body, spaces, count);
-    metrics_write_own (&response.body, service);
-    put_process (&response.body);
-    if (open) {
-        bytes_t text = response.body;
-        response.body = (bytes_t) BYTES_INIT;
-        if (bytes_text (&text) != NULL)
-            metrics_open (&response.body, (const char *) text.data);
-        bytes_free (&text);
-    }
-    answer (exchange, &response);
-}
-
-static void scrape_next (exchange_t *exchange);
-
-/* A broker that does not answer is no reason to tell nothing. */
-static void stats_came (void *context, tmq_completion_t *completion)
-{
-    exchange_t *exchange = context;
-    scraped_t *scraped = scraped_of (service_of (exchange), exchange->link);
-    if (completion->code == TMQ_OK && scraped != NULL) {
-        tmq_stats_free (scraped->stats);
-        scraped->stats = completion->stats;
-        scraped->at_ms = clock_ms (CLOCK_MONOTONIC);
-        completion->stats = NULL;
-    }
-    scrape_next (exchange);
-}
-
-static void scrape_next (exchange_t *exchange)
-{
-    service_t *service = service_of (exchange);
-    scrape_t *scrape = exchange->state;
-    const principal_t *principal = exchange->principal;
-    tmq_error_t error;
-    while (scrape->next < principal->namespaces_count) {
-        exchange->link = service_link (service, principal->namespaces[scrape->next++]);
-        const scraped_t *scraped = scraped_of (service, exchange->link);
-        if (scraped != NULL &&
-            (scraped->stats == NULL || clock_ms (CLOCK_MONOTONIC) - scraped->at_ms >= FRESH_MS) &&
-            link_stats (exchange->link, call_of (exchange, stats_came), &error) == TMQ_OK)
-            return;
-    }
-    answer_scrape (exchange);
-}
-
-void metrics_show (exchange_t *exchange)
-{
-    if (keep_state (exchange, sizeof (scrape_t), free) != NULL)
-        scrape_next (exchange);
+    put_own (out, "start_time_seconds", "when the gateway began, since the epoch",
+             (uint64_t) service->began_ms / 1000);
+    put_own (out, "resident_memory_bytes", "memory of the gateway", resident * page);
+    put_own (out, "virtual_memory_bytes", "address space of the gateway", all * page);
+    put_own (out, "open_fds", "files that the gateway has open", files_open ());
+    put_own (out, "max_fds", "files that it may have open", (uint64_t) limit.rlim_cur);
 }

@@ -10,6 +10,10 @@
 
 /* The upper end of a bucket of the histogram of times. */
 uint64_t metrics_bucket_us (size_t bucket);
+/* Frees what a broker told of its numbers. */
+void scraped_clear (scraped_t *self);
+/* Those of the process. */
+void metrics_write_process (bytes_t *out, const service_t *service);
 /* Those of the gateway itself. */
 void metrics_write_own (bytes_t *out, const service_t *service);
 

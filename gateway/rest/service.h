@@ -37,9 +37,16 @@ typedef struct service_numbers {
     uint64_t refused[PROBLEM_KINDS]; /* before they were served, by why */
 } service_numbers_t;
 
+enum {
+    SCRAPED_PAGES_MAX = 16 /* of a namespace's queues; the others have no workers in /metrics */
+};
+
 /* What the broker told last of its numbers. */
 typedef struct scraped {
     tmq_stats_t *stats;
+    tmq_queue_report_t *pages[SCRAPED_PAGES_MAX]; /* of queues: who serves them */
+    size_t pages_count;
+    size_t queues; /* that they have */
     int64_t at_ms;
 } scraped_t;
 
@@ -66,6 +73,7 @@ typedef struct service {
     size_t links_count;
     scraped_t scraped[SERVICE_LINKS_MAX]; /* of the link in the same place */
     const connections_numbers_t *connections;
+    int64_t began_ms;  /* since the epoch */
     streams_t streams; /* of events */
     service_mcp_t mcp;
     service_numbers_t numbers;

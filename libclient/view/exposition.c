@@ -174,3 +174,29 @@ void exposition_queues (bytes_t *out, const exposition_space_t *spaces, size_t c
             put_queues (out, row, &spaces[i]);
     }
 }
+
+static void put_serving (bytes_t *out, const exposition_space_t *space, const char *name,
+                         bool of_workers)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < space->pages_count; i++)
+        for (size_t j = 0; j < space->pages[i]->count && shown < EXPOSITION_QUEUES_MAX; j++) {
+            const tmq_queue_t *queue = &space->pages[i]->queues[j];
+            bytes_append_format (out, "taskmq_%s{", name);
+            put_label (out, "", "namespace", space->ns);
+            put_label (out, ",", "queue", queue->queue);
+            bytes_append_format (out, "} %" PRIu64 "\n",
+                                 of_workers ? queue->workers : (uint64_t) queue->paused);
+            shown++;
+        }
+}
+
+void exposition_serving (bytes_t *out, const exposition_space_t *spaces, size_t count)
+{
+    put_head (out, "queue_workers", "", "gauge", "workers that serve a queue");
+    for (size_t i = 0; i < count; i++)
+        put_serving (out, &spaces[i], "queue_workers", true);
+    put_head (out, "queue_paused", "", "gauge", "1 while a queue is paused");
+    for (size_t i = 0; i < count; i++)
+        put_serving (out, &spaces[i], "queue_paused", false);
+}

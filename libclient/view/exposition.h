@@ -17,10 +17,15 @@ void exposition_broker (bytes_t *out, const tmq_stats_t *stats, const char *brok
 typedef struct exposition_space {
     const char *ns;
     const tmq_stats_t *stats;
+    tmq_queue_report_t *const *pages; /* of its queues, borrowed; of exposition_serving alone */
+    size_t pages_count;
 } exposition_space_t;
 /* The depths and totals of their queues, with labels. Of a namespace with more than
  * EXPOSITION_QUEUES_MAX queues the others are one, "_other": their sums, and the oldest of their
  * tasks. */
 void exposition_queues (bytes_t *out, const exposition_space_t *spaces, size_t count);
+/* Who serves them, and whether they are paused: the first EXPOSITION_QUEUES_MAX of a namespace. A
+ * worker may serve several queues, so there is no sum of the others. */
+void exposition_serving (bytes_t *out, const exposition_space_t *spaces, size_t count);
 
 #endif

@@ -373,7 +373,7 @@ static void test_many_queues (void **state)
     static tmq_queue_depth_t queues[QUEUES];
     static char names[QUEUES][16];
     tmq_stats_t stats = {.queues = queues, .queues_count = QUEUES};
-    const exposition_space_t space = {"default", &stats};
+    const exposition_space_t space = {.ns = "default", .stats = &stats};
     bytes_t text = BYTES_INIT;
     (void) state;
     for (size_t i = 0; i < QUEUES; i++) {

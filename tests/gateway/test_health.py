@@ -13,7 +13,8 @@ import subprocess
 
 from broker import Broker, eventually
 from gateway import Gateway
-from test_gateway import check, submit
+from test_gateway import check, start_worker, submit
+from test_streams import Events
 
 OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -52,9 +53,54 @@ def try_formats(gateway):
     same = [line for line in plain.splitlines() if line.startswith("taskmq_queue")]
     check("the same samples", [line for line in text.splitlines() if line.startswith("taskmq_queue")],
           same)
-    for name in ("process_cpu_seconds_total", "process_resident_memory_bytes"):
-        assert re.search(rf"^{name} [1-9]|^{name} 0\.\d*[1-9]", plain, re.M), name
+    for name in ("cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "open_fds",
+                 "max_fds", "start_time_seconds"):
+        assert re.search(rf"^process_{name} [1-9]|^process_{name} 0\.\d*[1-9]", plain, re.M), name
     return plain
+
+
+def value(gateway, sample):
+    text = gateway.get("/metrics").body.decode()
+    found = re.search(rf"^{re.escape(sample)} (\S+)$", text, re.M)
+    return found and float(found.group(1))
+
+
+def try_numbers(broker, gateway):
+    """Each tells what it says: who serves a queue, what connections and streams are about."""
+    space = 'namespace="default"'
+    serves = f'taskmq_queue_workers{{{space},queue="served"}}'
+    paused = f'taskmq_queue_paused{{{space},queue="served"}}'
+    worker = start_worker(broker, "served", "cat")
+    eventually("a worker serves it", lambda: value(gateway, serves) == 1)
+    check("it is not paused", value(gateway, paused), 0)
+    check("paused", gateway.post("/v1/queues/served/pause").status, 200)
+    eventually("it is told", lambda: value(gateway, paused) == 1)
+    worker.terminate()
+    worker.wait()
+    eventually("nobody serves it", lambda: value(gateway, serves) == 0)
+    before = value(gateway, f"taskmq_broker_epoch{{{space}}}")
+    files = value(gateway, "process_open_fds")
+    links = [socket.create_connection(("127.0.0.1", gateway.port)) for _ in range(3)]
+    links[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    stream = Events(gateway, "/v1/events")
+    stream.await_kind("live")
+    states = 'taskmq_gateway_connections{state="%s"}'
+    eventually("one is idle", lambda: value(gateway, states % "idle") == 1)
+    check("two read", value(gateway, states % "reading"), 2)
+    check("one streams", value(gateway, states % "streaming"), 1)
+    check("its kind", value(gateway, 'taskmq_gateway_streams{kind="events"}'), 1)
+    check("no other", value(gateway, 'taskmq_gateway_streams{kind="mcp"}'), 0)
+    assert value(gateway, "process_open_fds") >= files + 4
+    for link in links:
+        link.close()
+    stream.stop()
+    eventually("they are gone", lambda: [value(gateway, states % name) for name in
+                                         ("idle", "reading", "streaming", "closing")] == [0] * 4)
+    broker.kill()
+    broker.start()
+    gateway.await_broker()
+    eventually("a start is counted", lambda: value(gateway, f"taskmq_broker_epoch{{{space}}}")
+               == before + 1)
 
 
 def promtool(*words, text=None):
@@ -127,6 +173,7 @@ def main():
             submit(gateway, {"queue": "q"})
             eventually("the queue is told", lambda: b'queue="q"' in gateway.get("/metrics").body)
             try_alerts(try_formats(gateway))
+            try_numbers(broker, gateway)
         try_supervisor(broker)
 
 
