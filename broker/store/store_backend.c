@@ -13,7 +13,13 @@
 
 enum { AWAY_LOOK_MS = 50 /* between two tries of a patient reader */ };
 
-static const store_backend_t *const BACKENDS[] = {&store_backend_sqlite, &store_backend_memory};
+static const store_backend_t *const BACKENDS[] = {
+    &store_backend_sqlite,
+    &store_backend_memory,
+#ifdef TASKMQ_POSTGRESQL
+    &store_backend_postgresql,
+#endif
+};
 
 store_code_t store_open (store_t **out, const char *uri, const store_options_t *options,
                          boot_t *boot, store_error_t *error)

@@ -54,5 +54,8 @@ struct store_reader {
 
 extern const store_backend_t store_backend_memory;
 extern const store_backend_t store_backend_sqlite;
+#ifdef TASKMQ_POSTGRESQL
+extern const store_backend_t store_backend_postgresql;
+#endif
 
 #endif

@@ -171,6 +171,12 @@ void directory_remove (const char *path)
 /* A store under test. */
 
 const device_t *fixture_device;
+const fixture_needs_t *fixture_needs;
+
+static bool has_needs (const fixture_t *self)
+{
+    return fixture_needs != NULL && strcmp (fixture_needs->uri, self->uri) == 0;
+}
 
 fixture_t *fixture_new (const char *uri)
 {
@@ -182,6 +188,8 @@ fixture_t *fixture_new (const char *uri)
     if (strcmp (uri, "memory") != 0)
         directory_make (self->directory);
     self->options.directory = self->directory;
+    if (has_needs (self))
+        fixture_needs->begin (self);
     return self;
 }
 
@@ -189,6 +197,8 @@ void fixture_open (fixture_t *self)
 {
     store_error_t error = {STORE_OK, ""};
     store_code_t code = store_open (&self->store, self->uri, &self->options, &self->boot, &error);
+    if (code == STORE_OK)
+        code = store_own (self->store, -1, &self->boot, &error);
     if (code != STORE_OK)
         fail_msg ("store_open: %d %s", code, error.text);
     assert_int_equal (store_reader_open (&self->reader, self->store, &error), STORE_OK);
@@ -217,6 +227,8 @@ int fixture_teardown (void **state)
     fixture_t *self = *state;
     if (self->store != NULL)
         fixture_close (self);
+    if (has_needs (self))
+        fixture_needs->end (self);
     if (self->directory[0] != '\0')
         directory_remove (self->directory);
     free (self);

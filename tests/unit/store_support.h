@@ -41,6 +41,15 @@ typedef struct fixture {
     uint64_t pos;
 } fixture_t;
 
+/* What a fixture of this URI needs beside a directory: filled in before its store is opened first,
+ * and freed at its end. NULL: nothing. */
+typedef struct fixture_needs {
+    const char *uri;
+    void (*begin) (fixture_t *self);
+    void (*end) (fixture_t *self);
+} fixture_needs_t;
+extern const fixture_needs_t *fixture_needs;
+
 /* cmocka's setup and teardown; the prestate is the URI. */
 int fixture_setup (void **state);
 int fixture_teardown (void **state);
@@ -80,6 +89,10 @@ void directory_remove (const char *path);
 #test " (" uri ")", test, setup, teardown, (void *) uri                                    \
     }
 #define ON(test, uri) ON_WITH (test, fixture_setup, fixture_teardown, uri)
+#ifdef FIXTURE_POSTGRESQL /* the same suites on a real one: tests/postgres/store_fixture.c */
+#define ON_ALL(test) ON (test, "postgresql")
+#else
 #define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
+#endif
 
 #endif

@@ -736,7 +736,8 @@ static void who_opened_it_owns_it_for_good (void **state)
     assert_true (store_valid_until (f->store) == INT64_MAX);
     fixture_submit (f, 1, 3);
     assert_int_equal (store_away_ms (f->store), 0);
-    assert_int_equal (store_inline_inputs (f->store), 16);
+    bool far_away = strcmp (f->uri, "postgresql") == 0;
+    assert_int_equal (store_inline_inputs (f->store), far_away ? 0 : 16);
 }
 
 int main (void)

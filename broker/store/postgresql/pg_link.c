@@ -126,7 +126,9 @@ static bool is_durable (const char *synchronous_commit)
            strcmp (synchronous_commit, "remote_apply") == 0;
 }
 
-/* Whatever the role or the database were set to, a session of ours is set like this. */
+/* Whatever the role or the database were set to, a session of ours is set like this. Every
+ * statement goes by an index: a plan that was made while a table was small would scan it when it
+ * is large. */
 static store_code_t make_settings (pg_target_t *self, const database_options_t *options,
                                    store_error_t *error)
 {
@@ -147,7 +149,8 @@ static store_code_t make_settings (pg_target_t *self, const database_options_t *
               " SET lock_timeout = 0; SET idle_in_transaction_session_timeout = '5s';"
               " SET default_transaction_isolation = 'read committed';"
               " SET default_transaction_deferrable = off; SET bytea_output = 'hex';"
-              " SET row_security = off; SET client_min_messages = error",
+              " SET row_security = off; SET enable_seqscan = off; SET enable_hashjoin = off;"
+              " SET enable_mergejoin = off; SET client_min_messages = error",
               schema, commit);
     self->schema = memory_text (schema);
     self->settings = memory_text (text);
@@ -248,6 +251,7 @@ static store_code_t judge (pg_link_t *self, PGresult *result, store_error_t *err
         return lose (self, text, error);
     }
     store_code_t code = meaning_of (state);
+    self->conflict = state != NULL && strcmp (state, "23505") == 0;
     fail (self, code, PQresultErrorField (result, PG_DIAG_MESSAGE_PRIMARY), state, error);
     PQclear (result);
     if (code == STORE_ERROR_AWAY)

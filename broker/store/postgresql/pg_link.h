@@ -54,6 +54,7 @@ typedef struct pg_link {
     int64_t wait_ms_max; /* for an answer, then the link is given up; 0: as long as it takes */
     PGconn *db;          /* NULL: closed */
     int32_t pid;         /* of the server's process */
+    bool conflict;       /* the newest error: such a key is there already */
     bool prepared[PG_STATEMENTS_MAX];
 } pg_link_t;
 

@@ -17,8 +17,8 @@
  *   namespace  number and name; the number stands in the other tables
  *   task, attempt, tombstone, event, row
  *              what the contract keeps; names stand as texts, labels and bodies in their task
- *   label      what tasks are found by: each label at its place, and the marks of turns and of owners
- *              (PG_MARK_PLACE and above)
+ *   label      what tasks are found by: each label at its place, and the marks of turns and of
+ *              owners from PG_MARK_PLACE on
  *
  * Keys begin with the namespace, so a namespace could go to another shard without a row of tasks
  * being written anew. All texts compare by their bytes. */

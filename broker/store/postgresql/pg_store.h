@@ -28,14 +28,17 @@ typedef struct pg_store {
 
     struct pg_commit *commit; /* pg_commit.h: of the thread that commits */
     struct pg_tables *tables; /* pg_tables.h: of the store thread, once it runs */
-    struct pg_load *load;     /* pg_load.h: of the server thread */
-    struct pg_load *due;      /* under its lock */
-    pthread_mutex_t due_lock;
-    struct pg_keeper *keeper;   /* pg_keeper.h */
-    struct pg_readers *readers; /* pg_readers.h: what all readers share */
+    struct pg_keeper *keeper; /* pg_keeper.h */
+    struct pg_kept *load;     /* of the server thread */
+    struct pg_kept *due;
+    struct pg_readers *readers; /* pg_readers.h */
+    bool owned;                 /* store_own was done … */
+    uint64_t epoch;             /* … from this epoch on */
 
     atomic_int_fast64_t away_since; /* mono; 0: it is not */
-    atomic_bool ends;               /* store_close was called */
+    /* At the start and at the end nobody waits for a database that is out of reach: the supervisor
+     * tries again, and what is committed stands in the journal. */
+    atomic_bool impatient;
     atomic_uint_fast64_t damaged;
     atomic_uint_fast64_t tasks; /* as written, as the next two */
     atomic_uint_fast64_t tombstones;
@@ -47,6 +50,8 @@ typedef struct pg_store {
 /* A link is lost: reads answer STORE_ERROR_AWAY until the keeper has connected. */
 void pg_store_lost (pg_store_t *self, const store_error_t *error);
 bool pg_store_is_away (pg_store_t *self);
+/* It is back. text: what became of a commit in doubt, or NULL. */
+void pg_store_found (pg_store_t *self, const char *text);
 /* A read met a damaged row: it is counted and told, and the read goes on. STORE_OK for that, any
  * other code as it came. */
 store_code_t pg_store_go_on (pg_store_t *self, store_code_t code, const store_error_t *error);

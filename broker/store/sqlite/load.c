@@ -9,7 +9,7 @@
 
 #include "core/base/memory.h"
 #include "ids.h"
-#include "store/select.h"
+#include "store/live.h"
 #include "store/sqlite/kind_rows.h"
 
 enum statement {
@@ -331,38 +331,20 @@ static store_code_t collect_live (view_t *view, int64_t ns, numbers_t *live, sto
 /* What the pages of a start need. */
 typedef struct stream {
     view_t *view;
-    const overlay_t *overlay; /* or NULL */
-    size_t overlay_next;
-    const store_live_visitor_t *visitor;
+    live_t out;
     numbers_t spaces;
     numbers_t live;
     size_t next; /* in live */
 } stream_t;
 
-/* Gives the live tasks of the overlay whose number is below the given one. */
-static void visit_overlay (stream_t *stream, int64_t below)
-{
-    if (stream->overlay == NULL)
-        return;
-    for (; stream->overlay_next < overlay_count (stream->overlay); stream->overlay_next++) {
-        const record_t *record = overlay_record (stream->overlay, stream->overlay_next);
-        if (record->number >= below)
-            return;
-        if (select_is_live (record))
-            stream->visitor->task (stream->visitor->context, record_new (record));
-    }
-}
-
 static store_code_t visit_row (stream_t *stream, sqlite3_stmt *row, store_error_t *error)
 {
     record_t *record;
-    int64_t number = sqlite3_column_int64 (row, ROW_NUMBER);
-    if (stream->overlay != NULL && overlay_has (stream->overlay, number))
+    if (!live_wants (&stream->out, sqlite3_column_int64 (row, ROW_NUMBER)))
         return STORE_OK;
-    visit_overlay (stream, number);
     store_code_t code = view_record (stream->view, row, false, &record, error);
     if (code == STORE_OK)
-        stream->visitor->task (stream->visitor->context, record);
+        live_task (&stream->out, record);
     return code;
 }
 
@@ -404,7 +386,7 @@ static store_code_t visit_rows (stream_t *stream, store_error_t *error)
         view_end (stream->view);
     }
     if (code == STORE_OK)
-        visit_overlay (stream, INT64_MAX);
+        live_tasks_end (&stream->out);
     return code;
 }
 
@@ -426,11 +408,9 @@ static store_code_t visit_namespace (stream_t *stream, int64_t ns, store_error_t
     sqlite3_reset (statement);
     if (code == STORE_OK)
         code = names_text (&stream->view->names, NAME_NAMESPACE, ns, &name, error);
-    if (code != STORE_OK)
-        return code;
-    uint64_t newer = stream->overlay == NULL ? 0 : overlay_last_seq (stream->overlay, name);
-    stream->visitor->ns (stream->visitor->context, name, newer > last_seq ? newer : last_seq);
-    return STORE_OK;
+    if (code == STORE_OK)
+        live_space (&stream->out, name, last_seq);
+    return code;
 }
 
 /* A namespace whose first rows still wait is in the overlay alone. */
@@ -438,14 +418,11 @@ static store_code_t visit_new_namespaces (stream_t *stream, store_error_t *error
 {
     store_code_t code = STORE_OK;
     const char *name;
-    for (size_t i = 0; stream->overlay != NULL && code == STORE_OK &&
-                       (name = overlay_ns (stream->overlay, i)) != NULL;
-         i++) {
+    for (size_t i = 0; code == STORE_OK && (name = live_new_space (&stream->out, i)) != NULL; i++) {
         int64_t ns;
         code = names_find (&stream->view->names, NAME_NAMESPACE, 0, name, &ns, error);
         if (code == STORE_OK && ns == 0)
-            stream->visitor->ns (stream->visitor->context, name,
-                                 overlay_last_seq (stream->overlay, name));
+            live_space (&stream->out, name, 0);
     }
     return code;
 }
@@ -480,38 +457,11 @@ static store_code_t plan_live (stream_t *stream, store_error_t *error)
     return code;
 }
 
-/* The rows of one kind, merged with those that wait for space. */
-
-static void visit_row_overlay (const stream_t *stream, const row_list_t *newer, size_t *next,
-                               row_kind_t kind, const row_t *upto)
+static store_code_t visit_kind (stream_t *stream, row_kind_t kind, store_error_t *error)
 {
-    for (; newer != NULL && *next < newer->count; (*next)++) {
-        const row_t *row = &newer->rows[*next];
-        if (row->kind > kind || (upto != NULL && row_compare (row, upto) > 0))
-            return;
-        if (row->kind == kind && !row->gone)
-            stream->visitor->row (stream->visitor->context, row);
-    }
-}
-
-static void visit_kind_page (const stream_t *stream, const row_list_t *newer, size_t *next,
-                             const read_t *page)
-{
-    for (size_t i = 0; i < page->rows_count; i++) {
-        const row_t *row = &page->rows[i];
-        visit_row_overlay (stream, newer, next, row->kind, row);
-        if (newer == NULL || row_list_find (newer, row->kind, row->key) == NULL)
-            stream->visitor->row (stream->visitor->context, row);
-    }
-}
-
-static store_code_t visit_kind (const stream_t *stream, row_kind_t kind, store_error_t *error)
-{
-    const row_list_t *newer = stream->overlay == NULL ? NULL : overlay_rows (stream->overlay);
-    row_t first = {.kind = kind};
-    size_t next = newer == NULL ? 0 : row_list_from (newer, &first);
     buf_t *after = NULL;
     store_code_t code = STORE_OK;
+    live_kind (&stream->out, kind);
     for (bool done = false; code == STORE_OK && !done;) {
         read_t read = {.kind = READ_ROWS, .row_kind = kind, .after = after, .limit = SIZE_MAX};
         kind_page_t page = {.read = &read, .none_missing = true};
@@ -522,7 +472,8 @@ static store_code_t visit_kind (const stream_t *stream, row_kind_t kind, store_e
             kind_rows_page (stream->view, view_statement (stream->view, ROWS_FROM), &page, error);
         view_end (stream->view);
         done = page.done && !read.more;
-        visit_kind_page (stream, newer, &next, &read);
+        for (size_t i = 0; i < read.rows_count; i++)
+            live_row (&stream->out, &read.rows[i]);
         if (read.rows_count > 0) {
             buf_drop (after);
             after = buf_keep (read.rows[read.rows_count - 1].key);
@@ -530,14 +481,14 @@ static store_code_t visit_kind (const stream_t *stream, row_kind_t kind, store_e
         read_clear (&read);
     }
     buf_drop (after);
-    visit_row_overlay (stream, newer, &next, kind, NULL);
+    live_kind_end (&stream->out, kind);
     return code;
 }
 
-static store_code_t visit_kinds (const stream_t *stream, store_error_t *error)
+static store_code_t visit_kinds (stream_t *stream, store_error_t *error)
 {
     store_code_t code = STORE_OK;
-    for (int kind = 1; code == STORE_OK && stream->visitor->row != NULL && kind < ROW_KINDS_MAX;
+    for (int kind = 1; code == STORE_OK && stream->out.visitor->row != NULL && kind < ROW_KINDS_MAX;
          kind++)
         if (row_kind_name ((row_kind_t) kind) != NULL &&
             row_kind_home ((row_kind_t) kind) == ROW_HOME_LIVE)
@@ -548,7 +499,8 @@ static store_code_t visit_kinds (const stream_t *stream, store_error_t *error)
 store_code_t load_live (view_t *view, const overlay_t *overlay, const store_live_visitor_t *visitor,
                         store_error_t *error)
 {
-    stream_t stream = {.view = view, .overlay = overlay, .visitor = visitor};
+    stream_t stream = {.view = view};
+    live_init (&stream.out, visitor, overlay);
     names_trim (&view->names);
     store_code_t code = visit_kinds (&stream, error);
     if (code == STORE_OK)

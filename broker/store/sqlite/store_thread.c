@@ -159,9 +159,9 @@ static store_code_t forget (void *context, int64_t expiry_ms, uint64_t exported,
 {
     sqlite_store_t *self = context;
     const store_options_t *options = &self->options;
-    retention_limits_t limits = {expiry_ms - options->events_ms_max, options->events_bytes_max,
-                                 exported, expiry_ms - options->tombstones_ms_max,
-                                 options->tombstones_max};
+    forget_limits_t limits = {expiry_ms - options->events_ms_max, options->events_bytes_max,
+                              exported, expiry_ms - options->tombstones_ms_max,
+                              options->tombstones_max};
     *more = false;
     store_code_t code = tables_need_log (self->tables, error);
     if (code == STORE_OK)

@@ -11,8 +11,8 @@
 
 #include "core/base/memory.h"
 #include "core/base/planted.h"
-#include "core/data/turn.h"
 #include "store/checksum.h"
+#include "store/marks.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/wal.h"
@@ -114,7 +114,8 @@ struct tables {
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
     name_numbers_t names;
-    forgetter_t retention;
+    forget_rows_t forget_rows;
+    forget_t forget;
     left_name_t *left; /* in the open transaction, each once */
     size_t left_count;
     size_t left_capacity;
@@ -179,6 +180,7 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
     tables_t *self = memory_zero (1, sizeof (*self));
     bool created;
     self->planted_bug = options->planted_bug;
+    forget_init (&self->forget, &forget_rows_calls, &self->forget_rows);
     store_code_t code = schema_open_tables (&self->db, options, &created, error);
     if (code == STORE_OK)
         code = sql_run (self->db, "PRAGMA cache_size = -65536", error);
@@ -187,7 +189,7 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
     if (code == STORE_OK)
         code = names_open (&self->names, self->db, true, error);
     if (code == STORE_OK)
-        code = retention_open (&self->retention, self->db, error);
+        code = forget_rows_open (&self->forget_rows, self->db, error);
     if (code == STORE_OK)
         code = tables_read_meta (self, error);
     if (code == STORE_OK)
@@ -209,7 +211,7 @@ void tables_free (tables_t **self_p)
         return;
     *self_p = NULL;
     names_close (&self->names);
-    retention_close (&self->retention);
+    forget_rows_close (&self->forget_rows);
     sql_finalize (self->statements, STATEMENTS);
     sql_close (&self->db);
     bytes_free (&self->rest);
@@ -508,30 +510,20 @@ static store_code_t write_kind_row (tables_t *self, const row_t *row, store_erro
     return sql_do (statement, "a row cannot be written", error);
 }
 
-/* What a turn tells stands behind the labels of its task, each once: its place is a sum of it. */
-static int64_t mark_position (const turn_mark_t *mark)
-{
-    enum { BITS_LEFT_OUT = 2 };
-    uint64_t sum = checksum_add (checksum_add_text (0, mark->key), mark->value, mark->length);
-    return (int64_t) (sum >> BITS_LEFT_OUT) + TMQ_LABELS_MAX;
-}
-
 static store_code_t write_marks (tables_t *self, const row_t *row, store_error_t *error)
 {
     int64_t ns = 0;
-    size_t place = 0;
-    turn_t turn;
+    int64_t place;
+    marks_t marks;
     turn_mark_t mark;
-    const char *key = (const char *) buf_bytes (row->key);
-    size_t ns_bytes = strnlen (key, buf_length (row->key)) + 1;
-    if (buf_length (row->key) < ns_bytes + sizeof (tmq_id_t) || !turn_unpack (&turn, row->body))
+    if (!marks_open (&marks, row))
         return STORE_OK;
-    store_code_t code = names_find (&self->names, NAME_NAMESPACE, 0, key, &ns, error);
+    store_code_t code = names_find (&self->names, NAME_NAMESPACE, 0, marks.ns, &ns, error);
     sqlite3_stmt *statement = self->statements[MARK];
     sqlite3_bind_int64 (statement, 1, ns);
-    sqlite3_bind_blob (statement, 2, key + ns_bytes, sizeof (tmq_id_t), SQLITE_STATIC);
-    while (code == STORE_OK && turn_next_mark (&turn, &place, &mark)) {
-        sqlite3_bind_int64 (statement, 3, mark_position (&mark));
+    sqlite3_bind_blob (statement, 2, marks.id, sizeof (tmq_id_t), SQLITE_STATIC);
+    while (code == STORE_OK && marks_next (&marks, &mark, &place)) {
+        sqlite3_bind_int64 (statement, 3, place);
         sqlite3_bind_text (statement, 4, mark.key, -1, SQLITE_STATIC);
         sqlite3_bind_text (statement, 5, mark.value, (int) mark.length, SQLITE_STATIC);
         code = sql_do (statement, "what a turn tells cannot be written", error);
@@ -543,8 +535,7 @@ static store_code_t write_marks (tables_t *self, const row_t *row, store_error_t
 static store_code_t write_changed_row (tables_t *self, const row_t *row, store_error_t *error)
 {
     store_code_t code = write_kind_row (self, row, error);
-    bool marks = code == STORE_OK && row->kind == ROW_KIND_TURN && !row->gone;
-    return marks ? write_marks (self, row, error) : code;
+    return code == STORE_OK ? write_marks (self, row, error) : code;
 }
 
 /* Removals come first, so that a dedup key is free when its next holder is written. */
@@ -614,14 +605,11 @@ void tables_set_clean (tables_t *self)
     self->meta.clean = true;
 }
 
-/* The one row that tells where new namespaces begin. */
-static const char FLOOR_KEY[] = "seq";
-
 static store_code_t read_floor (tables_t *self, uint64_t *floor, store_error_t *error)
 {
     sqlite3_stmt *statement = self->statements[ROW_READ];
     sqlite3_bind_int (statement, 1, ROW_KIND_FORGOTTEN);
-    sqlite3_bind_blob (statement, 2, FLOOR_KEY, sizeof (FLOOR_KEY), SQLITE_STATIC);
+    sqlite3_bind_blob (statement, 2, FORGET_FLOOR_KEY, sizeof (FORGET_FLOOR_KEY), SQLITE_STATIC);
     int rc = sqlite3_step (statement);
     store_code_t code = STORE_OK;
     *floor = 0;
@@ -641,31 +629,25 @@ static store_code_t raise_floor (tables_t *self, store_error_t *error)
 {
     forgotten_t *forgotten = &self->forgotten;
     store_code_t code = read_floor (self, &forgotten->upto_seq, error);
-    for (size_t i = 0; i < forgotten->count; i++)
-        if (forgotten->upto_seq < forgotten->list[i].last_seq)
-            forgotten->upto_seq = forgotten->list[i].last_seq;
     if (code != STORE_OK)
         return code;
-    row_key_t body = ROW_KEY_INIT;
-    row_key_number (&body, forgotten->upto_seq);
-    row_t row =
-        row_make (ROW_KIND_FORGOTTEN, FLOOR_KEY, sizeof (FLOOR_KEY), body.bytes, body.length);
+    row_t row = forget_raise_floor (forgotten);
     code = write_kind_row (self, &row, error);
     row_drop (&row);
     return code;
 }
 
-store_code_t tables_forget (tables_t *self, const retention_limits_t *limits, bool *more,
+store_code_t tables_forget (tables_t *self, const forget_limits_t *limits, bool *more,
                             store_error_t *error)
 {
-    retention_totals_t totals = {self->meta.event_bytes, self->meta.tombstones};
-    store_code_t code = retention_slice (&self->retention, limits, &totals, more, error);
+    forget_totals_t totals = {self->meta.event_bytes, self->meta.tombstones};
+    store_code_t code = forget_slice (&self->forget, limits, &totals, more, error);
     self->meta.event_bytes = totals.event_bytes;
     self->meta.tombstones = totals.tombstones;
-    if (code != STORE_OK || self->retention.spaces_count == 0)
+    if (code != STORE_OK || self->forget.spaces_count == 0)
         return code;
     self->forgotten =
-        (forgotten_t){.list = self->retention.spaces, .count = self->retention.spaces_count};
+        (forgotten_t){.list = self->forget.spaces, .count = self->forget.spaces_count};
     names_forget (&self->names);
     return raise_floor (self, error);
 }
@@ -729,7 +711,7 @@ void tables_rollback (tables_t *self)
 {
     sql_rollback (self->db);
     names_forget (&self->names);
-    retention_begin_anew (&self->retention);
+    forget_begin_anew (&self->forget);
 }
 
 store_code_t tables_quick_check (tables_t *self, store_error_t *error)

@@ -9,9 +9,9 @@
 
 #include "store/dirty.h"
 #include "store/sqlite/copy.h"
+#include "store/sqlite/forget_rows.h"
 #include "store/sqlite/gate.h"
 #include "store/sqlite/order_row.h"
-#include "store/sqlite/retention.h"
 #include "store/sqlite/sql.h"
 
 typedef struct tables tables_t;
@@ -50,8 +50,8 @@ store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *
 /* A new start: the next epoch, no batch written yet, not clean. */
 void tables_start_epoch (tables_t *self);
 void tables_set_clean (tables_t *self);
-/* Forgets one slice of what is old, by retention_slice. */
-store_code_t tables_forget (tables_t *self, const retention_limits_t *limits, bool *more,
+/* Forgets one slice of what is old, by forget_slice. */
+store_code_t tables_forget (tables_t *self, const forget_limits_t *limits, bool *more,
                             store_error_t *error);
 /* What the open transaction has forgotten of namespaces; the list is lent until the next one. If
  * there are any, it is committed behind the closed gate, and what readers remember is void. */

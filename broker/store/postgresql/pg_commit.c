@@ -1,0 +1,297 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/postgresql/pg_commit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/base/memory.h"
+#include "store/journal/form.h"
+#include "store/journal/journal_codec.h"
+#include "store/postgresql/pg_schema.h"
+#include "timestamp.h"
+
+enum {
+    AGAIN_MS = 100, /* between two tries to reach the database, or after it gave a commit up */
+    AGAIN_MS_MAX = 1000
+};
+
+enum { APPEND, BEAT, LOCK, NEWEST, TERMINATE, STATEMENTS };
+
+static const char *const TEXTS[STATEMENTS] = {
+    /* The lock makes no new version of the row, and conflicts with an adoption's update: who does 
+     * not find his epoch there changes nothing. */
+    [APPEND] = "WITH own AS (SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c'"
+               " AND epoch = $2::int8 FOR UPDATE)"
+               " INSERT INTO journal SELECT $1::int2, $2::int8, $3::int8, $4::bytea FROM own",
+    [BEAT] = "UPDATE shard SET beat = beat + 1, pid_commit = pg_backend_pid ()"
+             " WHERE shard = $1::int2 AND epoch = $2::int8",
+    [LOCK] = "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c' AND epoch = $2::int8"
+             " FOR UPDATE",
+    [NEWEST] = "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"
+               " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"
+               " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0)",
+    [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
+                  " WHERE pid = $1::int4 AND usename = current_user",
+};
+
+struct pg_commit {
+    pg_store_t *store;
+    pg_link_t link;
+    int32_t old_pid; /* of the connection before this one */
+    uint64_t generation;
+    uint64_t epoch;
+    uint64_t last; /* acknowledged batch of this epoch, 0 for none */
+    bytes_t body;
+    atomic_int_fast64_t since; /* mono: the commit that is being made began; 0: there is none */
+};
+
+pg_commit_t *pg_commit_new (pg_store_t *store)
+{
+    pg_commit_t *self = memory_zero (1, sizeof (*self));
+    self->store = store;
+    pg_link_init (&self->link, &store->target, "commits", TEXTS, STATEMENTS);
+    return self;
+}
+
+void pg_commit_free (pg_commit_t **self_p)
+{
+    pg_commit_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    pg_link_close (&self->link);
+    bytes_free (&self->body);
+    free (self);
+}
+
+int64_t pg_commit_waits_ms (const pg_commit_t *self)
+{
+    int64_t since = atomic_load (&self->since);
+    return since == 0 ? 0 : clock_ms (CLOCK_MONOTONIC) - since;
+}
+
+static void pause_ms (int64_t ms)
+{
+    nanosleep (&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static void put_epoch (const pg_commit_t *self, pg_params_t *params)
+{
+    pg_params_clear (params);
+    pg_param_int2 (params, PG_SHARD);
+    pg_param_int8 (params, (int64_t) self->epoch);
+}
+
+static store_code_t fenced (const pg_commit_t *self, store_error_t *error)
+{
+    return store_fail (error, STORE_ERROR_FENCED, "%s: another broker took over from epoch %llu",
+                       self->store->target.where, (unsigned long long) self->epoch);
+}
+
+/* A commit in doubt. */
+
+/* The session before this one still holds what is locked: it is ours, and nobody waits for it. */
+static store_code_t terminate_old (pg_commit_t *self, store_error_t *error)
+{
+    pg_params_t params;
+    pg_params_clear (&params);
+    pg_param_int4 (&params, self->old_pid);
+    return pg_link_run (&self->link, TERMINATE, &params, NULL, error);
+}
+
+/* What is written here makes this more than a look: once our own later commit is acknowledged, so
+ * is all that stands before it in the server's log, on a standby, too. */
+static store_code_t beat_and_lock (pg_commit_t *self, store_error_t *error)
+{
+    uint64_t rows = 0;
+    pg_params_t params;
+    put_epoch (self, &params);
+    store_code_t code = pg_link_do (&self->link, "SET LOCAL lock_timeout = '2s'", error);
+    if (code == STORE_OK)
+        code = pg_link_change (&self->link, BEAT, &params, &rows, error);
+    if (code == STORE_OK && rows == 0)
+        return fenced (self, error);
+    if (code == STORE_OK)
+        code = pg_link_change (&self->link, LOCK, &params, &rows, error);
+    if (code == STORE_OK && rows == 0)
+        return fenced (self, error);
+    return code;
+}
+
+/* In a statement behind the lock: an earlier one would see an earlier state. */
+static store_code_t read_newest (pg_commit_t *self, uint64_t *newest, store_error_t *error)
+{
+    PGresult *result;
+    pg_params_t params;
+    put_epoch (self, &params);
+    store_code_t code = pg_link_run (&self->link, NEWEST, &params, &result, error);
+    if (code == STORE_OK)
+        *newest = (uint64_t) pg_int8 (result, 0, 0);
+    PQclear (result);
+    return code;
+}
+
+/* One try, on a new connection. */
+static store_code_t ask_newest (pg_commit_t *self, uint64_t *newest, store_error_t *error)
+{
+    if (self->link.pid != 0)
+        self->old_pid = self->link.pid;
+    store_code_t code = pg_link_open (&self->link, error);
+    if (code == STORE_OK)
+        code = pg_link_begin (&self->link, error);
+    if (code == STORE_OK)
+        code = beat_and_lock (self, error);
+    if (code == STORE_OK)
+        code = read_newest (self, newest, error);
+    if (code == STORE_OK)
+        code = pg_link_commit (&self->link, error);
+    if (code == STORE_OK)
+        return STORE_OK;
+    pg_link_rollback (&self->link);
+    store_error_t ignored;
+    if (code == STORE_ERROR_BUSY && self->old_pid != 0)
+        terminate_old (self, &ignored);
+    return code;
+}
+
+/* Waits until the database answers, however long that takes. */
+static store_code_t find_newest (pg_commit_t *self, uint64_t *newest, store_error_t *error)
+{
+    store_code_t code;
+    int64_t wait_ms = AGAIN_MS;
+    while (true) {
+        code = ask_newest (self, newest, error);
+        if (code != STORE_ERROR_AWAY && code != STORE_ERROR_BUSY && code != STORE_ERROR_FULL)
+            return code;
+        if (code == STORE_ERROR_AWAY)
+            pg_store_lost (self->store, error);
+        if (atomic_load (&self->store->impatient))
+            return code;
+        pause_ms (wait_ms);
+        wait_ms = wait_ms * 2 > AGAIN_MS_MAX ? AGAIN_MS_MAX : wait_ms * 2;
+    }
+}
+
+/* What became of the commit that ends with this batch. */
+static store_code_t settle (pg_commit_t *self, uint64_t batch, bool *landed, store_error_t *error)
+{
+    char text[128];
+    uint64_t newest = 0;
+    store_code_t code = find_newest (self, &newest, error);
+    if (code != STORE_OK)
+        return code;
+    *landed = newest == batch;
+    if (newest < self->last || (newest != batch && newest != self->last))
+        return store_fail (error, STORE_ERROR_CUT,
+                           "%s: commit %llu of epoch %llu was acknowledged, and the newest that is "
+                           "there is %llu: the database lost it, or another one was restored",
+                           self->store->target.where, (unsigned long long) self->last,
+                           (unsigned long long) self->epoch, (unsigned long long) newest);
+    snprintf (text, sizeof (text), "commit %llu %s", (unsigned long long) batch,
+              *landed ? "had landed" : "had not landed, and is made again");
+    pg_store_found (self->store, batch == 0 ? NULL : text);
+    return STORE_OK;
+}
+
+/* Commits. */
+
+store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t epoch,
+                              store_error_t *error)
+{
+    bool none;
+    self->generation = generation;
+    self->epoch = epoch;
+    self->last = 0;
+    return settle (self, 0, &none, error);
+}
+
+static void pack (pg_commit_t *self, batch_t *const *batches, size_t count)
+{
+    uint64_t previous = self->last;
+    bytes_t *body = &self->body;
+    bytes_clear (body);
+    for (size_t i = 0; i < count; i++) {
+        const journal_head_t head = {self->generation, self->epoch, previous};
+        uint8_t length[FORM_LENGTH_BYTES] = {0};
+        size_t start = body->length;
+        bytes_append (body, length, sizeof (length));
+        journal_encode (body, &head, batches[i]);
+        journal_seal (body, start + sizeof (length));
+        if (body->failed)
+            abort (); /* as the journal does: half a commit is none */
+        form_put_length (body->data + start, (uint32_t) (body->length - start - sizeof (length)));
+        previous = batches[i]->no;
+    }
+}
+
+static store_code_t insert (pg_commit_t *self, uint64_t batch, store_error_t *error)
+{
+    uint64_t rows = 0;
+    pg_params_t params;
+    put_epoch (self, &params);
+    pg_param_int8 (&params, (int64_t) batch);
+    pg_param_bytes (&params, self->body.data, self->body.length);
+    store_code_t code = pg_link_change (&self->link, APPEND, &params, &rows, error);
+    return code == STORE_OK && rows == 0 ? fenced (self, error) : code;
+}
+
+static store_code_t insert_until_known (pg_commit_t *self, uint64_t batch, store_error_t *error)
+{
+    bool landed = false;
+    while (true) {
+        store_code_t code = insert (self, batch, error);
+        if (code == STORE_ERROR_BUSY) { /* nothing of it is kept */
+            pause_ms (AGAIN_MS);
+            continue;
+        }
+        bool doubt = code == STORE_ERROR_AWAY || (code != STORE_OK && self->link.conflict);
+        if (!doubt)
+            return code;
+        if (code == STORE_ERROR_AWAY)
+            pg_store_lost (self->store, error);
+        code = settle (self, batch, &landed, error);
+        if (code != STORE_OK || landed)
+            return code;
+    }
+}
+
+store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_t count,
+                               store_error_t *error)
+{
+    uint64_t batch = batches[count - 1]->no;
+    pack (self, batches, count);
+    atomic_store (&self->since, clock_ms (CLOCK_MONOTONIC));
+    store_code_t code = insert_until_known (self, batch, error);
+    atomic_store (&self->since, 0);
+    if (code == STORE_OK)
+        self->last = batch;
+    if (self->body.capacity > STORE_COMMIT_BYTES_MAX)
+        bytes_free (&self->body);
+    return code;
+}
+
+/* Taking apart. */
+
+store_code_t pg_commit_unpack (const uint8_t *body, size_t body_bytes, size_t *place,
+                               journal_head_t *head, batch_t **out, store_error_t *error)
+{
+    bool newer = false;
+    *out = NULL;
+    if (*place == body_bytes)
+        return STORE_OK;
+    size_t room = body_bytes - *place;
+    uint32_t length = room < FORM_LENGTH_BYTES ? UINT32_MAX : form_get_length (body + *place);
+    if (room < FORM_LENGTH_BYTES || length > room - FORM_LENGTH_BYTES)
+        return store_fail (error, STORE_ERROR_CORRUPT, "a commit in the journal ends too early");
+    *out = journal_decode (body + *place + FORM_LENGTH_BYTES, length, head, &newer);
+    *place += FORM_LENGTH_BYTES + length;
+    if (*out != NULL)
+        return STORE_OK;
+    return newer ? store_fail (error, STORE_ERROR_NEWER,
+                               "a commit in the journal was written by a newer version")
+                 : store_fail (error, STORE_ERROR_CORRUPT, "a commit in the journal is damaged");
+}

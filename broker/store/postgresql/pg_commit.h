@@ -1,0 +1,37 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Commits (A112, A113). One statement in one round trip makes a commit durable, if this process
+ * still owns the data. When the answer is lost, nobody knows whether it landed: then the journal is
+ * read back on a new connection, behind a lock that no older one can hold any more.
+ *
+ * Used by the thread that commits; pg_commit_waits_ms by any. */
+#ifndef TASKMQ_STORE_PG_COMMIT_H
+#define TASKMQ_STORE_PG_COMMIT_H
+
+#include "store/journal/journal_codec.h"
+#include "store/postgresql/pg_store.h"
+
+typedef struct pg_commit pg_commit_t;
+
+pg_commit_t *pg_commit_new (pg_store_t *store);
+void pg_commit_free (pg_commit_t **self); /* accepts a NULL object */
+/* An epoch begins, with nothing committed in it. */
+store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t epoch,
+                              store_error_t *error);
+/* Durable when it returns STORE_OK; waits as long as it takes. STORE_ERROR_FULL: nothing of it is
+ * kept. STORE_ERROR_FENCED: another process owns the data. STORE_ERROR_CUT: something that was
+ * acknowledged is gone. The batches stay the caller's. */
+store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_t count,
+                               store_error_t *error);
+/* For how long the commit that is being made has waited; 0: there is none. */
+int64_t pg_commit_waits_ms (const pg_commit_t *self);
+
+/* A row of the journal holds the batches of one commit, each with its length before it. Takes the
+ * one at *place apart, which moves behind it. *out is NULL at the end; it belongs to the caller.
+ * STORE_ERROR_CORRUPT, …_NEWER: it is not what was written. */
+store_code_t pg_commit_unpack (const uint8_t *body, size_t body_bytes, size_t *place,
+                               journal_head_t *head, batch_t **out, store_error_t *error);
+
+#endif

@@ -1,0 +1,379 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The postgresql backend (A112 to A116): a journal row in front, rows behind, both in the database.
+ *
+ * A commit is durable when the journal's row is. Then the batch waits in memory until the store
+ * thread has written its rows, together with those of other batches. A database that is out of
+ * reach is waited for; one that answers wrongly ends the process. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "store/postgresql/pg_commit.h"
+#include "store/postgresql/pg_load.h"
+#include "store/postgresql/pg_own.h"
+#include "store/postgresql/pg_readers.h"
+#include "store/postgresql/pg_schema.h"
+#include "store/postgresql/pg_tables.h"
+#include "timestamp.h"
+
+enum { SLOW_MS = 250 /* a commit that waits for so long finds the database out of reach */ };
+
+/* Reach. */
+
+void pg_store_say (pg_store_t *self, database_word_t word, const char *text)
+{
+    if (self->database.say != NULL)
+        self->database.say (self->database.context, word, text);
+}
+
+void pg_store_lost (pg_store_t *self, const store_error_t *error)
+{
+    int_fast64_t none = 0;
+    if (!atomic_compare_exchange_strong (&self->away_since, &none, clock_ms (CLOCK_MONOTONIC)))
+        return;
+    pg_store_say (self, DATABASE_AWAY, error->text);
+    pg_keeper_hurry (self->keeper);
+}
+
+bool pg_store_is_away (pg_store_t *self)
+{
+    return atomic_load (&self->away_since) != 0;
+}
+
+void pg_store_found (pg_store_t *self, const char *text)
+{
+    if (atomic_exchange (&self->away_since, 0) != 0 || text != NULL)
+        pg_store_say (self, DATABASE_BACK, text == NULL ? "it answers" : text);
+}
+
+store_code_t pg_store_go_on (pg_store_t *self, store_code_t code, const store_error_t *error)
+{
+    if (code != STORE_ERROR_DAMAGED)
+        return code;
+    atomic_fetch_add (&self->damaged, 1);
+    if (self->options.damaged != NULL)
+        self->options.damaged (self->options.notify_context, error);
+    return STORE_OK;
+}
+
+/* At least 1 ms: what is out of reach is never 0. */
+static int64_t pg_away_ms (store_t *base)
+{
+    pg_store_t *self = (pg_store_t *) base;
+    int64_t since = atomic_load (&self->away_since);
+    int64_t away = since == 0 ? 0 : clock_ms (CLOCK_MONOTONIC) - since + 1;
+    int64_t waits = pg_commit_waits_ms (self->commit);
+    return waits > SLOW_MS && waits > away ? waits : away;
+}
+
+/* Commits. */
+
+static store_code_t pg_commit (store_t *base, batch_t *const *batches, size_t count,
+                               store_error_t *error)
+{
+    pg_store_t *self = (pg_store_t *) base;
+    int64_t start_us = clock_us (CLOCK_MONOTONIC);
+    store_code_t code = behind_failure (self->behind, error);
+    if (code == STORE_OK)
+        code = pg_commit_append (self->commit, batches, count, error);
+    if (code == STORE_OK) {
+        behind_take (self->behind, batches, count, start_us);
+        return STORE_OK;
+    }
+    for (size_t i = 0; i < count; i++)
+        batch_free (batches[i]);
+    return code;
+}
+
+static uint64_t pg_written (store_t *base)
+{
+    return behind_written (((pg_store_t *) base)->behind);
+}
+
+static void pg_flush (store_t *base)
+{
+    behind_flush (((pg_store_t *) base)->behind);
+}
+
+static void pg_exported (store_t *base, uint64_t pos)
+{
+    behind_exported (((pg_store_t *) base)->behind, pos);
+}
+
+static void pg_forgotten (store_t *base, forgotten_t *out)
+{
+    behind_forgotten (((pg_store_t *) base)->behind, out);
+}
+
+/* The store thread: how rows are written and forgotten. A write-back is one piece, so that it
+ * can be made again after a lost connection. */
+
+static store_code_t begin (void *context, store_error_t *error)
+{
+    (void) context;
+    (void) error;
+    return STORE_OK;
+}
+
+static store_code_t write_rows (void *context, const dirty_t *dirty, store_error_t *error)
+{
+    pg_store_t *self = context;
+    store_code_t code = pg_tables_write (self->tables, dirty, error);
+    if (code != STORE_OK)
+        return code;
+    const pg_meta_t *meta = pg_tables_meta (self->tables);
+    atomic_store (&self->tasks, meta->tasks);
+    atomic_store (&self->tombstones, meta->tombstones);
+    atomic_store (&self->removals, pg_tables_removals (self->tables));
+    return STORE_OK;
+}
+
+static store_code_t commit (void *context, const batch_t *newest, store_error_t *error)
+{
+    (void) context;
+    (void) newest;
+    (void) error;
+    return STORE_OK;
+}
+
+static void forgets (void *context, const forgotten_t *forgotten)
+{
+    behind_forgets (((pg_store_t *) context)->behind, forgotten->upto_seq);
+}
+
+/* What finds no space to be forgotten waits for the next time. */
+static store_code_t forget (void *context, int64_t expiry_ms, uint64_t exported, bool *more,
+                            store_error_t *error)
+{
+    pg_store_t *self = context;
+    const store_options_t *options = &self->options;
+    const forgotten_t *forgotten;
+    const forget_limits_t limits = {expiry_ms - options->events_ms_max, options->events_bytes_max,
+                                    exported, expiry_ms - options->tombstones_ms_max,
+                                    options->tombstones_max};
+    store_code_t code =
+        pg_tables_forget (self->tables, &limits, forgets, self, &forgotten, more, error);
+    if (code == STORE_OK && forgotten->count > 0)
+        behind_forgot (self->behind, forgotten);
+    atomic_store (&self->tombstones, pg_tables_meta (self->tables)->tombstones);
+    return code == STORE_ERROR_FULL ? STORE_OK : code;
+}
+
+static store_code_t rest (void *context, behind_rest_t *rest, store_error_t *error)
+{
+    (void) context;
+    (void) rest;
+    (void) error;
+    return STORE_OK;
+}
+
+static const behind_calls_t CALLS = {begin, write_rows, commit, forget, rest};
+
+/* Reads. */
+
+static store_code_t pg_load (store_t *base, lookup_t *keys, size_t count, store_error_t *error)
+{
+    pg_store_t *self = (pg_store_t *) base;
+    if (self->overlay != NULL && pg_written (base) >= overlay_upto (self->overlay)) {
+        overlay_free (self->overlay);
+        self->overlay = NULL;
+    }
+    store_code_t code = pg_load_keys (self, self->load, keys, count, error);
+    for (size_t i = 0; code == STORE_OK && self->overlay != NULL && i < count; i++)
+        overlay_correct (self->overlay, &keys[i]);
+    return code;
+}
+
+static store_code_t pg_due (store_t *base, store_sweep_t *sweep, store_error_t *error)
+{
+    pg_store_t *self = (pg_store_t *) base;
+    return pg_load_due (self, self->due, sweep, error);
+}
+
+/* After a failed commit some batches may still wait for their rows, and if those find no space
+ * either, for long: then their images are read from memory. */
+static store_code_t pg_live (store_t *base, const store_live_visitor_t *visitor,
+                             store_error_t *error)
+{
+    pg_store_t *self = (pg_store_t *) base;
+    overlay_free (self->overlay);
+    store_code_t code = behind_wait_all (self->behind, &self->overlay, error);
+    return code == STORE_OK ? pg_load_live (self, self->load, self->overlay, visitor, error) : code;
+}
+
+static void pg_stats (store_t *base, store_stats_t *out)
+{
+    pg_store_t *self = (pg_store_t *) base;
+    *out = (store_stats_t){
+        .tasks = atomic_load (&self->tasks),
+        .tombstones = atomic_load (&self->tombstones),
+        .removals = atomic_load (&self->removals),
+        .damaged = atomic_load (&self->damaged),
+        .schema = PG_SCHEMA_VERSION,
+        .free_bytes = UINT64_MAX, /* of the database's disk: nobody here knows */
+    };
+    behind_stats (self->behind, out);
+}
+
+/* Opening and owning. */
+
+static void pg_free (pg_store_t *self)
+{
+    behind_free (self->behind);
+    pg_keeper_free (&self->keeper);
+    pg_readers_free (&self->readers);
+    pg_commit_free (&self->commit);
+    pg_tables_free (&self->tables);
+    overlay_free (self->overlay);
+    pg_target_destroy (&self->target);
+    free ((char *) self->options.directory);
+    free (self);
+}
+
+static pg_store_t *pg_new (const store_options_t *options)
+{
+    pg_store_t *self = memory_zero (1, sizeof (*self));
+    self->base.backend = &store_backend_postgresql;
+    self->options = *options;
+    self->options.directory = memory_text (options->directory);
+    self->database.say = options->database->say;
+    self->database.context = options->database->context;
+    self->database.failover_synchronous = options->database->failover_synchronous;
+    atomic_store (&self->impatient, true);
+    self->behind = behind_new (&CALLS, self, &self->options);
+    self->keeper = pg_keeper_new (self);
+    self->load = pg_load_new (self, "look-ups");
+    self->due = pg_load_new (self, "sweep");
+    self->readers = pg_readers_new (self);
+    self->commit = pg_commit_new (self);
+    self->tables = pg_tables_new (self);
+    return self;
+}
+
+static store_code_t pg_open (store_t **out, const store_options_t *options, boot_t *boot,
+                             store_error_t *error)
+{
+    *boot = (boot_t){0};
+    if (options->database == NULL || options->directory == NULL)
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "store postgresql needs a data directory and database/uri");
+    if (options->archive != NULL)
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "store/archive is of sqlite: PostgreSQL has archives of its own");
+    pg_store_t *self = pg_new (options);
+    store_code_t code = pg_target_init (&self->target, options->database, error);
+    if (code == STORE_OK)
+        code = pg_schema_prepare (&self->target, error);
+    if (code == STORE_OK)
+        *out = &self->base;
+    else
+        pg_free (self);
+    return code;
+}
+
+static void say_owned (pg_store_t *self, const pg_owned_t *owned, uint64_t recovered)
+{
+    char text[160];
+    snprintf (text, sizeof (text), "epoch %llu, %llu batches from the journal",
+              (unsigned long long) owned->epoch, (unsigned long long) recovered);
+    pg_store_say (self, DATABASE_OWNED, text);
+    if (owned->promoted)
+        pg_store_say (self, DATABASE_TIMELINE,
+                      "the database was promoted or restored, and may lack what was acknowledged: "
+                      "a new history of events begins");
+    if (atomic_load (&self->target.unreplicated))
+        pg_store_say (self, DATABASE_UNREPLICATED,
+                      "synchronous_standby_names is empty: a failover of the database may lose "
+                      "acknowledged work");
+    if (atomic_load (&self->target.unsummed))
+        pg_store_say (self, DATABASE_UNSUMMED,
+                      "data_checksums is off: the database would not notice damaged pages");
+}
+
+static store_code_t recover (pg_store_t *self, boot_t *boot, store_error_t *error)
+{
+    pg_owned_t owned;
+    uint64_t recovered = 0;
+    int64_t newest_id_ms = 0;
+    store_code_t code = pg_own_adopt (self, &owned, error);
+    if (code == STORE_OK)
+        code = pg_tables_recover (self->tables, owned.epoch, &recovered, error);
+    if (code == STORE_OK)
+        code = pg_tables_newest_id (self->tables, &newest_id_ms, error);
+    if (code == STORE_OK)
+        code = pg_commit_start (self->commit, owned.generation, owned.epoch, error);
+    if (code != STORE_OK)
+        return code;
+    const pg_meta_t *meta = pg_tables_meta (self->tables);
+    *boot = (boot_t){
+        .generation = owned.generation,
+        .epoch = owned.epoch,
+        .last_number = meta->last_number,
+        .last_pos = meta->last_pos,
+        .newest_id_ms = newest_id_ms + 1, /* 0 would say that it is not known */
+        .newest_ms = meta->newest_ms,
+        .tasks = meta->tasks,
+        .recovered_batches = recovered,
+        .journal_way = "database",
+    };
+    atomic_store (&self->tasks, meta->tasks);
+    atomic_store (&self->tombstones, meta->tombstones);
+    say_owned (self, &owned, recovered);
+    return STORE_OK;
+}
+
+static store_code_t pg_own (store_t *base, int stop_fd, boot_t *boot, store_error_t *error)
+{
+    (void) stop_fd; /* it is owned at once or refused */
+    pg_store_t *self = (pg_store_t *) base;
+    if (self->owned)
+        return STORE_OK;
+    store_code_t code = recover (self, boot, error);
+    if (code == STORE_OK)
+        code = pg_keeper_start (self->keeper, error);
+    if (code == STORE_OK)
+        code = behind_start (self->behind, error);
+    self->owned = code == STORE_OK;
+    self->epoch = boot->epoch;
+    atomic_store (&self->impatient, code != STORE_OK);
+    return code;
+}
+
+/* What is not in the tables by then stands in the journal, for the next start. */
+static store_code_t pg_close (store_t *base, store_error_t *error)
+{
+    pg_store_t *self = (pg_store_t *) base;
+    store_code_t code = STORE_OK;
+    atomic_store (&self->impatient, true);
+    if (self->owned) {
+        code = behind_stop (self->behind, error);
+        if (code == STORE_OK)
+            code = pg_own_release (self, self->epoch, error);
+    }
+    pg_free (self);
+    return code;
+}
+
+const store_backend_t store_backend_postgresql = {
+    .uri = "postgresql",
+    .open = pg_open,
+    .close = pg_close,
+    .own = pg_own,
+    .away_ms = pg_away_ms,
+    .live = pg_live,
+    .commit = pg_commit,
+    .written = pg_written,
+    .flush = pg_flush,
+    .exported = pg_exported,
+    .load = pg_load,
+    .reader_open = pg_reader_open,
+    .reader_close = pg_reader_close,
+    .reader_run = pg_reader_run,
+    .due = pg_due,
+    .forgotten = pg_forgotten,
+    .stats = pg_stats,
+};

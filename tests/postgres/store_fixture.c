@@ -1,0 +1,58 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/postgresql/database_options.h"
+
+typedef struct database {
+    database_options_t options;
+    char uri[POSTGRES_URI_SIZE];
+    char schema[32];
+} database_t;
+
+static void begin (fixture_t *fixture)
+{
+    static unsigned count;
+    database_t *self = calloc (1, sizeof *self);
+    assert_non_null (self);
+    postgres_uri (postgres_shared (), "taskmq", "taskmq", self->uri);
+    snprintf (self->schema, sizeof self->schema, "fixture_%u", ++count);
+    self->options.uri = self->uri;
+    self->options.schema = self->schema;
+    fixture->options.database = &self->options;
+}
+
+static void end (fixture_t *fixture)
+{
+    free ((void *) fixture->options.database);
+    fixture->options.database = NULL;
+}
+
+static const fixture_needs_t NEEDS = {"postgresql", begin, end};
+
+__attribute__ ((constructor)) static void set_up (void)
+{
+    postgres_need ();
+    fixture_needs = &NEEDS;
+}
+
+const char *store_fixture_schema (const fixture_t *fixture)
+{
+    return fixture->options.database->schema;
+}
+
+long long store_fixture_sql (const fixture_t *fixture, const char *sql)
+{
+    char text[2048];
+    snprintf (text, sizeof text, "SET search_path = %s; %s", store_fixture_schema (fixture), sql);
+    char *found = postgres_sql (postgres_shared (), text);
+    long long number = strtoll (found, NULL, 10);
+    free (found);
+    return number;
+}

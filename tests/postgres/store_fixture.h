@@ -1,0 +1,18 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Fixtures of the store's tests (unit/store_support.h) on a real PostgreSQL: one server for the
+ * program, a schema for each fixture. Whoever links this has them, for the URI "postgresql". */
+#ifndef TASKMQ_TESTS_STORE_FIXTURE_H
+#define TASKMQ_TESTS_STORE_FIXTURE_H
+
+#include "support/postgres.h"
+#include "unit/store_support.h"
+
+/* The name of the fixture's schema. */
+const char *store_fixture_schema (const fixture_t *fixture);
+/* SQL in that schema, as the superuser: its first value as a number, or 0 where there is none. */
+long long store_fixture_sql (const fixture_t *fixture, const char *sql);
+
+#endif
