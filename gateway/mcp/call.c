@@ -87,13 +87,13 @@ call_t *call_begin (exchange_t *exchange, mcp_t *mcp)
 
 void call_lighten (call_t *self)
 {
-    char *id = NULL;
     if (self->message == NULL)
         return;
     if (self->id_owned == NULL && self->id.length > 0) {
-        id = strndup (self->id.text, self->id.length);
+        char *id = malloc (self->id.length);
         if (id == NULL)
             return;
+        memcpy (id, self->id.text, self->id.length);
         self->id_owned = id;
         self->id.text = id;
     }

@@ -193,7 +193,8 @@ static void tell_cursor (call_t *call, const char *before)
 
 static void state_came (call_t *call, const tmq_task_t *task);
 
-/* Listeners are many, and a look is dear where a task has ended: who has spent its time hears later. */
+/* Listeners are many, and a look at a task that has ended is dear: who has spent its time hears
+ * later. */
 static void look (call_t *call)
 {
     listener_t *self = call->listener;
