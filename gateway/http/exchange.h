@@ -53,6 +53,7 @@ struct exchange {
     char id[EXCHANGE_ID_SIZE];       /* of the request, in the answer and in log lines */
     char trace[EXCHANGE_TRACE_SIZE]; /* its trace: traceparent as it came, or one made here */
     char span[EXCHANGE_SPAN_SIZE];   /* its own part of it */
+    bool traced;                     /* it came with a trace */
     http_target_t target;
     const struct route *route; /* NULL: none */
     struct principal *principal;

@@ -447,7 +447,15 @@ def try_traces(gateway, broker):
     told = answer.fields["traceresponse"].split("-")
     check("told", (told[1], told[3]), (theirs.split("-")[1], "01"))
     assert told[2] != theirs.split("-")[2], told
-    for flaw in ("x", theirs.upper(), theirs.replace("0af7651916cd43dd8448eb211c80319c", "0" * 32)):
+    # A later version may have more, which is not taken; a version that is none is no trace.
+    for later, flags in (("01" + theirs[2:], "01"), ("cc" + theirs[2:-2] + "fe-more", "00")):
+        made = gateway.post("/v1/tasks", {"queue": "t"}, traceparent=later, tracestate="a=b")
+        check("a later version", trace_of(made), theirs[:-2] + flags + " a=b")
+    two = {"tracestate": "a=b", "Tracestate": "c=d"}
+    check("two fields", trace_of(gateway.post("/v1/tasks", {"queue": "t"}, traceparent=theirs, **two)),
+          theirs + " a=b,c=d")
+    for flaw in ("x", theirs + "-more", theirs[:-1], "ff" + theirs[2:], "01" + theirs[2:] + "x",
+                 theirs.upper(), theirs.replace("0af7651916cd43dd8448eb211c80319c", "0" * 32)):
         made = gateway.post("/v1/tasks", {"queue": "t"}, traceparent=flaw, tracestate="a=b")
         check("one of our own", (trace_of(made), made.fields["traceresponse"][-2:]),
               (made.fields["traceresponse"], "00"))
