@@ -16,12 +16,32 @@ typedef struct database {
     char schema[32];
 } database_t;
 
+static postgres_t server;
+
+static void end_server (void)
+{
+    postgres_destroy (&server);
+}
+
+/* It could have standbys, so that commits can be made to wait for one. */
+const postgres_t *store_fixture_server (void)
+{
+    if (server.pid == 0) {
+        postgres_init (&server);
+        server.settings[0] = "wal_level=replica";
+        server.settings[1] = "max_wal_senders=2";
+        postgres_start (&server);
+        atexit (end_server);
+    }
+    return &server;
+}
+
 static void begin (fixture_t *fixture)
 {
     static unsigned count;
     database_t *self = calloc (1, sizeof *self);
     assert_non_null (self);
-    postgres_uri (postgres_shared (), "taskmq", "taskmq", self->uri);
+    postgres_uri (store_fixture_server (), "taskmq", "taskmq", self->uri);
     snprintf (self->schema, sizeof self->schema, "fixture_%u", ++count);
     self->options.uri = self->uri;
     self->options.schema = self->schema;
@@ -42,6 +62,11 @@ __attribute__ ((constructor)) static void set_up (void)
     fixture_needs = &NEEDS;
 }
 
+database_options_t *store_fixture_options (const fixture_t *fixture)
+{
+    return (database_options_t *) fixture->options.database; /* as begin made it */
+}
+
 const char *store_fixture_schema (const fixture_t *fixture)
 {
     return fixture->options.database->schema;
@@ -51,7 +76,7 @@ long long store_fixture_sql (const fixture_t *fixture, const char *sql)
 {
     char text[2048];
     snprintf (text, sizeof text, "SET search_path = %s; %s", store_fixture_schema (fixture), sql);
-    char *found = postgres_sql (postgres_shared (), text);
+    char *found = postgres_sql (store_fixture_server (), text);
     long long number = strtoll (found, NULL, 10);
     free (found);
     return number;

@@ -10,6 +10,9 @@
 #include "support/postgres.h"
 #include "unit/store_support.h"
 
+const postgres_t *store_fixture_server (void);
+/* What its store is given, to be changed before it is opened. */
+struct database_options *store_fixture_options (const fixture_t *fixture);
 /* The name of the fixture's schema. */
 const char *store_fixture_schema (const fixture_t *fixture);
 /* SQL in that schema, as the superuser: its first value as a number, or 0 where there is none. */

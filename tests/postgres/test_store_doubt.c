@@ -1,0 +1,607 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the store does when the database fails it: commits in doubt, fences, a history that was cut,
+ * no space, and starts after all that. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/postgresql/database_options.h"
+#include "store_fixture.h"
+#include "support/timing.h"
+
+/* What the store said last of each word. */
+static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
+static char said[DATABASE_PINNED + 1][256];
+
+static void say (void *context, database_word_t word, const char *text)
+{
+    (void) context;
+    pthread_mutex_lock (&said_lock);
+    snprintf (said[word], sizeof said[word], "%s", text);
+    pthread_mutex_unlock (&said_lock);
+}
+
+static bool was_said (database_word_t word, const char *words)
+{
+    pthread_mutex_lock (&said_lock);
+    bool found = strstr (said[word], words) != NULL;
+    pthread_mutex_unlock (&said_lock);
+    return found;
+}
+
+static _Atomic (store_code_t) failed_with;
+
+static void failed (void *context, const store_error_t *error)
+{
+    (void) context;
+    atomic_store (&failed_with, error->code);
+}
+
+static fixture_t *fresh (void)
+{
+    memset (said, 0, sizeof said);
+    atomic_store (&failed_with, STORE_OK);
+    fixture_t *f = fixture_new ("postgresql");
+    store_fixture_options (f)->say = say;
+    f->options.failed = failed;
+    return f;
+}
+
+static int setup (void **state)
+{
+    fixture_t *f = fresh ();
+    fixture_open (f);
+    *state = f;
+    return 0;
+}
+
+/* A store that ended by a failure cannot be closed cleanly. */
+static void give_up (fixture_t *f)
+{
+    store_error_t error;
+    store_reader_close (&f->reader);
+    store_close (&f->store, &error);
+}
+
+#define OURS "usename = 'taskmq' AND application_name = "
+#define COMMITS "'taskmq commits'"
+#define WRITES "'taskmq write-back'"
+
+static long long count_sessions (const fixture_t *f, const char *where)
+{
+    char sql[512];
+    snprintf (sql, sizeof sql, "SELECT count (*) FROM pg_stat_activity WHERE " OURS "%s", where);
+    return store_fixture_sql (f, sql);
+}
+
+static void terminate (const fixture_t *f, const char *where)
+{
+    char sql[512];
+    snprintf (sql, sizeof sql,
+              "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE " OURS "%s", where);
+    store_fixture_sql (f, sql);
+}
+
+/* A commit on a thread of its own. */
+typedef struct commit {
+    fixture_t *f;
+    batch_t *batch;
+    store_code_t code;
+    store_error_t error;
+    pthread_t thread;
+} commit_t;
+
+static void *commit_run (void *context)
+{
+    commit_t *self = context;
+    self->code = store_commit (self->f->store, &self->batch, 1, &self->error);
+    return NULL;
+}
+
+static void commit_begin (commit_t *self, fixture_t *f, int64_t number)
+{
+    self->f = f;
+    self->batch = fixture_batch (f);
+    record_t record = test_record (number);
+    fixture_change (f, self->batch, &record, TMQ_EVENT_SUBMITTED);
+    assert_int_equal (pthread_create (&self->thread, NULL, commit_run, self), 0);
+}
+
+static void commit_end (commit_t *self, store_code_t expected)
+{
+    pthread_join (self->thread, NULL);
+    if (self->code != expected)
+        fail_msg ("%d in place of %d: %s", self->code, expected, self->error.text);
+}
+
+static void assert_whole (fixture_t *f, int64_t tasks)
+{
+    fixture_settle (f);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), tasks);
+    assert_int_equal (store_fixture_sql (f, "SELECT sum (count) FROM event"), tasks);
+    assert_int_equal (store_fixture_sql (f, "SELECT max (first_seq + count - 1) FROM event"),
+                      tasks);
+    assert_int_equal (store_fixture_sql (f, "SELECT tasks FROM written"), tasks);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM journal"), 0);
+}
+
+/* Commits in doubt. */
+
+/* A server that has to wait for a standby which never comes: what is committed there is durable and
+ * seen, and its answer does not come. */
+static void hold_answers (const fixture_t *f, bool hold)
+{
+    free (postgres_sql (store_fixture_server (),
+                        hold ? "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"
+                             : "ALTER SYSTEM RESET synchronous_standby_names"));
+    free (postgres_sql (store_fixture_server (), "SELECT pg_reload_conf ()"));
+    WAIT_FOR (store_fixture_sql (f, "SELECT (current_setting ('synchronous_standby_names') <> '')"
+                                    "::int") == hold,
+              TIMING_PATIENCE_MS);
+}
+
+static void a_commit_whose_answer_is_lost_is_not_made_twice (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 1);
+    fixture_settle (f);
+    hold_answers (f, true);
+    commit_t commit;
+    commit_begin (&commit, f, 2);
+    WAIT_FOR (count_sessions (f, COMMITS " AND wait_event = 'SyncRep'") == 1, TIMING_PATIENCE_MS);
+    terminate (f, COMMITS);
+    WAIT_FOR (was_said (DATABASE_AWAY, ""), TIMING_PATIENCE_MS);
+    hold_answers (f, false);
+    commit_end (&commit, STORE_OK);
+    WAIT_FOR (was_said (DATABASE_BACK, "commit 2 had landed"), TIMING_PATIENCE_MS);
+    assert_whole (f, 2);
+}
+
+/* Something in the database holds inserts into a table up until it is calm. */
+static void hold_inserts (const fixture_t *f, const char *table)
+{
+    char sql[1024];
+    snprintf (sql, sizeof sql,
+              "CREATE TABLE calm (n int); GRANT ALL ON calm TO taskmq;"
+              "CREATE FUNCTION hold () RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+              " IF NOT EXISTS (SELECT 1 FROM calm) THEN PERFORM pg_sleep (600); END IF;"
+              " RETURN NEW; END $$;"
+              "CREATE TRIGGER hold BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hold ()",
+              table);
+    store_fixture_sql (f, sql);
+}
+
+static void be_calm (const fixture_t *f)
+{
+    store_fixture_sql (f, "INSERT INTO calm VALUES (1)");
+}
+
+static void a_commit_that_did_not_land_is_made_again (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 1);
+    hold_inserts (f, "journal");
+    commit_t commit;
+    commit_begin (&commit, f, 2);
+    WAIT_FOR (count_sessions (f, COMMITS " AND wait_event = 'PgSleep'") == 1, TIMING_PATIENCE_MS);
+    assert_true (store_away_ms (f->store) == 0 || store_away_ms (f->store) > 250);
+    be_calm (f);
+    terminate (f, COMMITS);
+    commit_end (&commit, STORE_OK);
+    assert_true (was_said (DATABASE_BACK, "commit 2 had not landed"));
+    assert_whole (f, 2);
+}
+
+/* Sessions die all the time, under commits, write-backs, look-ups and the sweep. */
+typedef struct killer {
+    const fixture_t *f;
+    atomic_bool stop;
+    unsigned kills;
+} killer_t;
+
+static void *kill_sessions (void *context)
+{
+    killer_t *self = context;
+    unsigned seed = 1;
+    while (!atomic_load (&self->stop)) {
+        char *killed = postgres_sql (
+            store_fixture_server (),
+            "SELECT count (pg_terminate_backend (pid)) FROM (SELECT pid FROM pg_stat_activity"
+            " WHERE usename = 'taskmq' ORDER BY random () LIMIT 2) s");
+        self->kills += (unsigned) atoi (killed);
+        free (killed);
+        seed = seed * 1103515245 + 12345;
+        timing_pause ((seed >> 16) % 40);
+    }
+    return NULL;
+}
+
+static void nothing_is_lost_or_twice_while_sessions_die (void **state)
+{
+    enum { COMMITS_MADE = 300 };
+    fixture_t *f = *state;
+    killer_t killer = {.f = f};
+    pthread_t thread;
+    assert_int_equal (pthread_create (&thread, NULL, kill_sessions, &killer), 0);
+    unsigned answers = 0;
+    for (int64_t number = 1; number <= COMMITS_MADE; number++) {
+        fixture_submit (f, number, number);
+        tmq_id_t id = test_id ((uint64_t) number);
+        lookup_t key = {.kind = LOOKUP_ID, .ns = "default", .id = id};
+        store_error_t error;
+        store_code_t code = store_load (f->store, &key, 1, &error);
+        assert_true (code == STORE_OK || code == STORE_ERROR_AWAY);
+        answers += code == STORE_OK;
+        record_free (key.record);
+    }
+    atomic_store (&killer.stop, true);
+    pthread_join (thread, NULL);
+    assert_true (killer.kills > 20);
+    assert_true (answers > 0);
+    assert_whole (f, COMMITS_MADE);
+    WAIT_FOR (store_away_ms (f->store) == 0, TIMING_PATIENCE_MS);
+}
+
+/* Write-backs. */
+
+static void a_write_back_is_made_once (void **state)
+{
+    fixture_t *f = *state;
+    for (int lost = 0; lost < 2; lost++) {
+        int64_t number = lost + 1;
+        if (lost == 0)
+            hold_inserts (f, "tombstone"); /* of a removal below: so the rest is made again */
+        commit_t commit;
+        if (lost == 0) {
+            batch_t *batch = fixture_batch (f);
+            record_t gone = test_record (99);
+            batch_add_removal (batch, &gone, TMQ_PURGED, 7);
+            record_t record = test_record (number);
+            fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+            fixture_commit (f, batch);
+            store_flush (f->store);
+            WAIT_FOR (count_sessions (f, WRITES " AND wait_event = 'PgSleep'") == 1,
+                      TIMING_PATIENCE_MS);
+            be_calm (f);
+        } else {
+            commit_begin (&commit, f, 100);
+            commit_end (&commit, STORE_OK);
+            hold_answers (f, true);
+            store_flush (f->store);
+            WAIT_FOR (count_sessions (f, WRITES " AND wait_event = 'SyncRep'") == 1,
+                      TIMING_PATIENCE_MS);
+        }
+        terminate (f, WRITES);
+        if (lost == 1)
+            hold_answers (f, false);
+        fixture_settle (f);
+        assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), number);
+        assert_int_equal (store_fixture_sql (f, "SELECT tasks FROM written"), number);
+        assert_int_equal (store_fixture_sql (f, "SELECT tombstones FROM written"), 1);
+    }
+}
+
+/* Fences and owners. */
+
+static void who_lost_the_data_commits_nothing (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 3);
+    store_t *second = NULL;
+    boot_t boot;
+    store_error_t error = {STORE_OK, ""};
+    /* As a process that was started again on the same directory: the one before it has ended. */
+    assert_int_equal (store_open (&second, "postgresql", &f->options, &boot, &error), STORE_OK);
+    assert_int_equal (store_own (second, -1, &boot, &error), STORE_OK);
+    assert_int_equal (boot.epoch, f->boot.epoch + 1);
+    assert_int_equal (boot.generation, f->boot.generation);
+    assert_int_equal (boot.last_number, 3);
+    commit_t commit;
+    commit_begin (&commit, f, 4);
+    commit_end (&commit, STORE_ERROR_FENCED);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM journal WHERE epoch < (SELECT "
+                                            "epoch FROM shard)"),
+                      0);
+    assert_int_equal (store_close (&second, &error), STORE_OK);
+    give_up (f);
+    fixture_open (f);
+    tmq_id_t id = test_id (4);
+    assert_null (fixture_load (f, "default", &id));
+}
+
+static void a_late_write_back_puts_nothing_over_newer_rows (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 1);
+    fixture_settle (f);
+    store_fixture_sql (f, "UPDATE fence SET epoch = epoch + 1 WHERE part = 'w'");
+    fixture_submit (f, 2, 2);
+    store_flush (f->store);
+    WAIT_FOR (atomic_load (&failed_with) == STORE_ERROR_FENCED, TIMING_PATIENCE_MS);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 1);
+    give_up (f);
+    fixture_open (f); /* an adoption sets both parts */
+    assert_int_equal (f->boot.recovered_batches, 1);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 2);
+}
+
+static void data_of_another_instance_is_refused (void **state)
+{
+    fixture_t *f = *state;
+    char directory[64];
+    store_t *other = NULL;
+    boot_t boot;
+    store_error_t error;
+    store_options_t options = f->options;
+    directory_make (directory);
+    options.directory = directory;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal (store_open (&other, "postgresql", &options, &boot, &error), STORE_OK);
+        if (i == 1)
+            break;
+        assert_int_equal (store_own (other, -1, &boot, &error), STORE_ERROR_OWNED);
+        assert_non_null (strstr (error.text, "another broker owns the data"));
+        assert_int_equal (store_close (&other, &error), STORE_OK);
+        fixture_submit (f, 1, 1); /* the owner was not disturbed */
+        fixture_close (f);        /* … and leaves it to who comes */
+    }
+    assert_int_equal (store_own (other, -1, &boot, &error), STORE_OK);
+    assert_int_equal (boot.tasks, 1);
+    assert_int_equal (store_close (&other, &error), STORE_OK);
+    directory_remove (directory);
+}
+
+static void a_copy_on_another_server_is_refused (void **state)
+{
+    fixture_t *f = *state;
+    fixture_close (f);
+    store_fixture_sql (f, "UPDATE shard SET system_id = 12345");
+    store_error_t error;
+    boot_t boot;
+    assert_int_equal (store_open (&f->store, "postgresql", &f->options, &boot, &error), STORE_OK);
+    assert_int_equal (store_own (f->store, -1, &boot, &error), STORE_ERROR_FOREIGN);
+    store_close (&f->store, &error);
+    /* As the text says: then it goes on, with a history of its own. */
+    store_fixture_sql (f, "UPDATE shard SET system_id = 0");
+    uint64_t generation = f->boot.generation;
+    fixture_open (f);
+    assert_true (f->boot.generation != generation);
+}
+
+/* After a promotion the history ends, unless nothing can have been lost by it. */
+static void a_promotion_ends_the_history_or_not (void **state)
+{
+    fixture_t *f = *state;
+    for (int synchronous = 0; synchronous < 2; synchronous++) {
+        uint64_t generation = f->boot.generation;
+        fixture_close (f);
+        store_fixture_sql (f, "UPDATE shard SET timeline = 77");
+        store_fixture_options (f)->failover_synchronous = synchronous != 0;
+        fixture_open (f);
+        assert_int_equal (f->boot.generation == generation, synchronous);
+    }
+}
+
+/* A history that was cut. */
+
+static void what_was_acknowledged_and_is_gone_ends_it (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 1);
+    fixture_submit (f, 2, 2);
+    fixture_settle (f);
+    /* As a standby that had not got the last commit. The store thread may just forget something. */
+    do {
+        store_fixture_sql (f, "UPDATE written SET batch = 1");
+        timing_pause (100);
+    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
+    terminate (f, COMMITS);
+    commit_t commit;
+    commit_begin (&commit, f, 3);
+    commit_end (&commit, STORE_ERROR_CUT);
+    assert_non_null (strstr (commit.error.text, "commit 2"));
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM journal"), 0);
+    give_up (f);
+    fixture_open (f);
+}
+
+static void assert_starts_with (fixture_t *f, store_code_t expected, const char *words)
+{
+    store_error_t error = {STORE_OK, ""};
+    boot_t boot;
+    assert_int_equal (store_open (&f->store, "postgresql", &f->options, &boot, &error), STORE_OK);
+    store_code_t code = store_own (f->store, -1, &boot, &error);
+    if (code != expected || strstr (error.text, words) == NULL)
+        fail_msg ("%d in place of %d: %s", code, expected, error.text);
+    store_close (&f->store, &error);
+}
+
+/* Without space, or as superusers say. */
+static void refuse_inserts (const fixture_t *f, const char *table, bool refuse)
+{
+    char sql[1024];
+    if (refuse)
+        snprintf (sql, sizeof sql,
+                  "CREATE OR REPLACE FUNCTION refuse () RETURNS trigger LANGUAGE plpgsql AS $$"
+                  " BEGIN RAISE 'no space left' USING ERRCODE = '53100'; END $$;"
+                  "CREATE TRIGGER refuse BEFORE INSERT ON %s FOR EACH ROW"
+                  " EXECUTE FUNCTION refuse ()",
+                  table);
+    else
+        snprintf (sql, sizeof sql, "DROP TRIGGER refuse ON %s", table);
+    store_fixture_sql (f, sql);
+}
+
+static void a_commit_without_space_keeps_nothing (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 1);
+    refuse_inserts (f, "journal", true);
+    commit_t commit;
+    commit_begin (&commit, f, 2);
+    commit_end (&commit, STORE_ERROR_FULL);
+    refuse_inserts (f, "journal", false);
+    f->seq--; /* what was not committed did not happen; its number is not given again */
+    f->pos--;
+    fixture_submit (f, 2, 2);
+    assert_whole (f, 2);
+}
+
+static void rows_without_space_are_written_later (void **state)
+{
+    fixture_t *f = *state;
+    store_stats_t stats = {0};
+    refuse_inserts (f, "task", true);
+    fixture_submit (f, 1, 3);
+    store_flush (f->store);
+    do
+        store_stats (f->store, &stats);
+    while (!stats.write_back_stalled);
+    fixture_submit (f, 4, 4); /* commits go on */
+    refuse_inserts (f, "task", false);
+    assert_whole (f, 4);
+}
+
+static void a_start_finds_what_the_tables_lack (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 1);
+    fixture_settle (f);
+    refuse_inserts (f, "task", true);
+    for (int64_t number = 2; number <= 6; number++)
+        fixture_submit (f, number, number);
+    give_up (f); /* its rows find no space until the end */
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM journal"), 5);
+    assert_starts_with (f, STORE_ERROR_FULL, "no space left");
+    refuse_inserts (f, "task", false);
+    uint64_t epoch = f->boot.epoch;
+    fixture_open (f);
+    assert_int_equal (f->boot.recovered_batches, 5);
+    assert_int_equal (f->boot.epoch, epoch + 2);
+    assert_int_equal (f->boot.last_number, 6);
+    assert_int_equal (f->boot.last_pos, 6);
+    assert_int_equal (f->boot.tasks, 6);
+    assert_whole (f, 6);
+}
+
+/* Nothing is passed over: a commit that is missing or damaged ends the start. */
+static void a_journal_with_a_hole_is_refused (void **state)
+{
+    fixture_t *f = *state;
+    refuse_inserts (f, "task", true);
+    for (int64_t number = 1; number <= 3; number++)
+        fixture_submit (f, number, number);
+    give_up (f);
+    refuse_inserts (f, "task", false);
+    store_fixture_sql (f, "CREATE TABLE aside AS SELECT * FROM journal");
+    store_fixture_sql (f, "DELETE FROM journal WHERE batch = 2");
+    assert_starts_with (f, STORE_ERROR_CORRUPT, "a commit is missing");
+    store_fixture_sql (f, "INSERT INTO journal SELECT shard, epoch, batch, set_byte (body, 20, "
+                          "255 - get_byte (body, 20)) FROM aside WHERE batch = 2");
+    assert_starts_with (f, STORE_ERROR_CORRUPT, "damaged");
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 0);
+    store_fixture_sql (f, "DELETE FROM journal; INSERT INTO journal SELECT * FROM aside");
+    fixture_open (f);
+    assert_whole (f, 3);
+}
+
+/* Away. */
+
+static void a_database_that_is_away_is_waited_for (void **state)
+{
+    (void) state;
+    char uri[POSTGRES_URI_SIZE];
+    postgres_t server;
+    postgres_init (&server);
+    postgres_start (&server);
+    postgres_uri (&server, "taskmq", "taskmq", uri);
+    fixture_t *f = fresh ();
+    store_fixture_options (f)->uri = uri;
+    fixture_open (f);
+    fixture_submit (f, 1, 1);
+    fixture_settle (f);
+    postgres_end (&server, SIGQUIT);
+    tmq_id_t id = test_id (1);
+    lookup_t key = {.kind = LOOKUP_ID, .ns = "default", .id = id};
+    store_error_t error;
+    assert_int_equal (store_load (f->store, &key, 1, &error), STORE_ERROR_AWAY);
+    assert_null (key.record);
+    assert_true (store_away_ms (f->store) > 0);
+    store_sweep_t sweep = {.wall_ms = 1, .limit = 10};
+    assert_int_equal (store_due (f->store, &sweep, &error), STORE_ERROR_AWAY);
+    commit_t commit;
+    commit_begin (&commit, f, 2);
+    timing_pause (300);
+    assert_true (store_away_ms (f->store) >= 300);
+    postgres_start (&server);
+    commit_end (&commit, STORE_OK);
+    WAIT_FOR (store_load (f->store, &key, 1, &error) == STORE_OK, TIMING_PATIENCE_MS);
+    assert_non_null (key.record);
+    record_free (key.record);
+    WAIT_FOR (store_away_ms (f->store) == 0, TIMING_PATIENCE_MS);
+    fixture_settle (f);
+    char sql[128];
+    snprintf (sql, sizeof sql, "SELECT count (*) FROM %s.task", store_fixture_schema (f));
+    assert_int_equal (postgres_number (&server, sql), 2);
+    void *end = f;
+    fixture_teardown (&end);
+    postgres_destroy (&server);
+}
+
+/* Nobody waits for it at an end: what is not in the tables stands in the journal. */
+static void an_end_does_not_wait_for_it (void **state)
+{
+    (void) state;
+    char uri[POSTGRES_URI_SIZE];
+    postgres_t server;
+    postgres_init (&server);
+    postgres_start (&server);
+    postgres_uri (&server, "taskmq", "taskmq", uri);
+    fixture_t *f = fresh ();
+    store_fixture_options (f)->uri = uri;
+    f->options.dirty_ms_max = 3600 * 1000;
+    fixture_open (f);
+    fixture_submit (f, 1, 5);
+    postgres_end (&server, SIGKILL);
+    store_error_t error;
+    store_reader_close (&f->reader);
+    assert_int_equal (store_close (&f->store, &error), STORE_ERROR_AWAY);
+    postgres_start (&server);
+    fixture_open (f);
+    assert_int_equal (f->boot.recovered_batches, 1);
+    assert_int_equal (f->boot.tasks, 5);
+    void *end = f;
+    fixture_teardown (&end);
+    postgres_destroy (&server);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown (test, setup, fixture_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE (a_commit_whose_answer_is_lost_is_not_made_twice),
+        CASE (a_commit_that_did_not_land_is_made_again),
+        CASE (nothing_is_lost_or_twice_while_sessions_die),
+        CASE (a_write_back_is_made_once),
+        CASE (who_lost_the_data_commits_nothing),
+        CASE (a_late_write_back_puts_nothing_over_newer_rows),
+        CASE (data_of_another_instance_is_refused),
+        CASE (a_copy_on_another_server_is_refused),
+        CASE (a_promotion_ends_the_history_or_not),
+        CASE (what_was_acknowledged_and_is_gone_ends_it),
+        CASE (a_commit_without_space_keeps_nothing),
+        CASE (rows_without_space_are_written_later),
+        CASE (a_start_finds_what_the_tables_lack),
+        CASE (a_journal_with_a_hole_is_refused),
+        cmocka_unit_test (a_database_that_is_away_is_waited_for),
+        cmocka_unit_test (an_end_does_not_wait_for_it),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
