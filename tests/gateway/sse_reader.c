@@ -4,9 +4,10 @@
 
 /* Readers of a stream of events that count and judge, and keep nothing:
  *
- *     sse_reader PORT TOKEN TARGET CLIENTS EVENTS
+ *     sse_reader PORT TOKEN TARGET CLIENTS SLOW EVENTS
  *
- * Each client reads TARGET and begins anew behind its last id whenever the stream ends. The program
+ * Each client reads TARGET and begins anew behind its last id whenever the stream ends. SLOW of them
+ * rest until the others are a tenth of all events ahead, then they read on. The program
  * ends with 0 when each of them has had so many events, with rising numbers (seq); with 1, and a
  * sentence, at the first number that does not rise, at a gap, and at an answer that is no stream.
  * One thread. */
@@ -36,6 +37,8 @@ typedef struct client {
     uint64_t next_seq;
     uint64_t events;
     uint64_t connects;
+    bool is_slow;
+    bool rests; /* a slow one: until the others are far ahead */
     char line[LINE_MAX_BYTES];
     size_t length;
 } client_t;
@@ -44,7 +47,9 @@ static const char *const words[] = {"live", "snapshot", "snapshot_end", "broker"
 static client_t *clients;
 static size_t clients_count;
 static uint64_t wanted;
-static size_t whole; /* clients that have all of them */
+static uint64_t lag; /* events that a slow client lets the others be ahead, before it reads on */
+static uint64_t fastest; /* events of the first of the others */
+static size_t whole;     /* clients that have all of them */
 static const char *token;
 static const char *target;
 static struct sockaddr_in address;
@@ -82,10 +87,25 @@ static void begin (client_t *self)
         return;
     }
     self->fd = fd;
-    self->has_head = self->is_event = false;
+    self->has_head = self->is_event = self->rests = false;
     self->length = 0;
     self->next_id[0] = '\0';
     self->connects++;
+}
+
+/* A slow client reads until it has nearly caught up, and rests until it is far behind: farther than
+ * what the gateway keeps for those who are nearly there. */
+static void pace (client_t *self)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = self};
+    const uint64_t behind = fastest > self->events ? fastest - self->events : 0;
+    const bool rests = self->is_slow && fastest < wanted && behind < (self->rests ? lag : lag / 8);
+    if (rests == self->rests || self->fd < 0)
+        return;
+    self->rests = rests;
+    event.events = rests ? 0 : EPOLLIN;
+    if (epoll_ctl (poll_fd, EPOLL_CTL_MOD, self->fd, &event) != 0)
+        fail ("a client cannot rest: %s", strerror (errno));
 }
 
 /* The end of a piece. */
@@ -96,6 +116,8 @@ static void take_piece (client_t *self)
             fail ("%" PRIu64 " comes behind %" PRIu64, self->next_seq, self->seq);
         self->seq = self->next_seq;
         whole += ++self->events == wanted;
+        if (!self->is_slow && self->events > fastest)
+            fastest = self->events;
     }
     if (self->next_id[0] != '\0')
         memcpy (self->id, self->next_id, sizeof self->id);
@@ -145,27 +167,34 @@ int main (int argc, char **argv)
     static char bytes[READ_BYTES];
     struct epoll_event events[WAITS_MAX];
     uint64_t connects = 0;
-    if (argc != 6)
-        fail ("sse_reader PORT TOKEN TARGET CLIENTS EVENTS");
+    if (argc != 7)
+        fail ("sse_reader PORT TOKEN TARGET CLIENTS SLOW EVENTS");
     address = (struct sockaddr_in){.sin_family = AF_INET,
                                    .sin_port = htons ((uint16_t) atoi (argv[1])),
                                    .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
     token = argv[2];
     target = argv[3];
     clients_count = (size_t) atoi (argv[4]);
-    wanted = strtoull (argv[5], NULL, 10);
+    const size_t slow = (size_t) atoi (argv[5]);
+    wanted = strtoull (argv[6], NULL, 10);
+    lag = wanted / 10;
     poll_fd = epoll_create1 (EPOLL_CLOEXEC);
     clients = calloc (CLIENTS_MAX, sizeof *clients);
     if (clients == NULL || poll_fd < 0 || clients_count < 1 || clients_count > CLIENTS_MAX)
         fail ("1 to %d clients", CLIENTS_MAX);
-    for (size_t i = 0; i < clients_count; i++)
+    if (slow >= clients_count)
+        fail ("one client at least is not slow");
+    for (size_t i = 0; i < clients_count; i++) {
         clients[i].fd = -1;
+        clients[i].is_slow = i < slow;
+    }
     while (whole < clients_count) {
         bool waits = false;
         for (size_t i = 0; i < clients_count; i++) {
             if (clients[i].fd < 0)
                 begin (&clients[i]);
             waits = waits || clients[i].fd < 0;
+            pace (&clients[i]);
         }
         if (waits)
             nanosleep (&pause_before_again, NULL);
@@ -186,7 +215,8 @@ int main (int argc, char **argv)
             fail ("a client had %" PRIu64 " events", clients[i].events);
         connects += clients[i].connects;
     }
-    printf ("%zu clients, %" PRIu64 " events, each once and in order, %" PRIu64 " connections\n",
-            clients_count, wanted, connects);
+    printf ("%zu clients, %zu of them slow, %" PRIu64 " events, each once and in order, %" PRIu64
+            " connections\n",
+            clients_count, slow, wanted, connects);
     return 0;
 }

@@ -294,13 +294,14 @@ def part_kills():
 
 def part_soak():
     """The same at full size, by readers that keep nothing: EVENTS (a multiple of 1,000) to 20 clients,
-    a kill of the broker or of the gateway after each twentieth of them."""
+    of whom four fall behind again and again; a kill of the broker or of the gateway after each
+    twentieth of them."""
     wanted = int(sys.argv[2]) // 1000 * 1000
     settings = ["rate = 100000", "rate_burst = 100000"]
     with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
         gateway.options = ("--listen", f"127.0.0.1:{gateway.port}")
         reader = subprocess.Popen([tests_program("sse_reader"), str(gateway.port), gateway.first_token,
-                                   "/v1/events?cursor=0-0", "20", str(wanted)],
+                                   "/v1/events?cursor=0-0", "20", "4", str(wanted)],
                                   stdout=subprocess.PIPE, text=True, preexec_fn=die_with_the_test)
         kills = 0
         for done in range(0, wanted, 1000):
