@@ -6,9 +6,9 @@
  *
  *     sse_reader PORT TOKEN TARGET CLIENTS SLOW EVENTS
  *
- * Each client reads TARGET and begins anew behind its last id whenever the stream ends. SLOW of them
- * rest until the others are a tenth of all events ahead, then they read on. The program
- * ends with 0 when each of them has had so many events, with rising numbers (seq); with 1, and a
+ * Each client reads TARGET and begins anew behind its last id whenever the stream ends. SLOW of
+ * them rest until the others are a tenth of all events ahead, then they read on. The program ends
+ * with 0 when each of them has had so many events, with rising numbers (seq); with 1, and a
  * sentence, at the first number that does not rise, at a gap, and at an answer that is no stream.
  * One thread. */
 #include <arpa/inet.h>
