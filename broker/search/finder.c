@@ -22,6 +22,10 @@ enum {
     RANKED_MAX = 20000 /* documents that are ranked, the newest */
 };
 
+static const char TOO_WIDE[] =
+    "search prefix: the index takes too long for all that begins with it; "
+    "give more letters before the *";
+
 struct finder {
     store_t *store;
     indexer_t *indexer;
@@ -33,6 +37,8 @@ struct finder {
     store_reader_t *reader;
     search_reader_t *index; /* of the file with … */
     uint64_t epoch;         /* … this number */
+    bool late;              /* the newest search */
+    atomic_uint ms_max;
 };
 
 /* A search under way. */
@@ -339,10 +345,15 @@ static store_code_t run (finder_t *self, read_t *read, store_error_t *error)
         return error->code == STORE_ERROR_BUSY ? STORE_OK : error->code; /* … and it is behind */
     store_code_t code = open_index (self, epoch, error);
     if (code == STORE_OK)
+        search_reader_limit (self->index, atomic_load (&self->ms_max));
+    if (code == STORE_OK)
         code = read->search->ranked ? hunt_best (&hunt, error) : hunt_in_order (&hunt, error);
     if (code == STORE_OK)
         code = add_excerpts (&hunt, error);
-    if (code != STORE_OK)
+    self->late = code != STORE_OK && self->index != NULL && search_reader_is_late (self->index);
+    if (self->late)
+        code = store_fail (error, STORE_ERROR_BUSY, "%s", TOO_WIDE);
+    else if (code != STORE_OK)
         search_reader_close (&self->index);
     error->code = code;
     indexer_read_end (self->indexer, error);
@@ -353,6 +364,7 @@ static store_code_t run (finder_t *self, read_t *read, store_error_t *error)
 void finder_answer (finder_t *self, read_t *read)
 {
     store_error_t error = {STORE_OK, ""};
+    self->late = false;
     bool was_behind = read->search->behind; /* in an earlier piece of a count */
     if (atomic_load (&read->cancelled))
         return;
@@ -361,6 +373,7 @@ void finder_answer (finder_t *self, read_t *read)
     if (run (self, read, &error) == STORE_OK)
         return;
     read_clear (read);
+    read->search->too_wide = self->late;
     read->error = STORE_ERROR_DAMAGED; /* the index is no reason to end the broker */
     read->away = error.code == STORE_ERROR_AWAY;
     memcpy (read->error_text, error.text, sizeof (read->error_text) - 1);
@@ -376,6 +389,11 @@ static void *finder_run (void *context)
         handover_finish (self->handover, read);
     }
     return NULL;
+}
+
+void finder_limit (finder_t *self, uint32_t ms)
+{
+    atomic_store (&self->ms_max, ms);
 }
 
 void finder_submit (finder_t *self, read_t *read)
@@ -405,6 +423,7 @@ finder_t *finder_new (store_t *store, indexer_t *indexer, const char *directory)
     self->indexer = indexer;
     self->directory = directory;
     self->handover = handover_new ();
+    atomic_store (&self->ms_max, FINDER_MS_MAX);
     bool driven = indexer_is_driven (indexer);
     bool opened =
         self->handover != NULL && store_reader_open (&self->reader, store, &error) == STORE_OK;

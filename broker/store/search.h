@@ -106,6 +106,12 @@ store_code_t search_reader_open (search_reader_t **out, const char *directory,
                                  store_error_t *error);
 void search_reader_close (search_reader_t **self); /* accepts a NULL object */
 
+/* From now on the searches of this reader end, with an error, when the index has taken so long for
+ * words that go on (`begin*`): FTS5 gathers what begins so before it gives the first document. */
+void search_reader_limit (search_reader_t *self, uint32_t ms);
+/* That is what the error of the newest search was. */
+bool search_reader_is_late (const search_reader_t *self);
+
 /* Begins a search in one namespace, newest tasks first, below a number (0: from the newest). */
 store_code_t search_reader_begin (search_reader_t *self, const char *ns,
                                   const search_query_t *query, int64_t below, bool ranked,

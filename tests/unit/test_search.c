@@ -199,6 +199,49 @@ static void beginnings_are_found (void **state)
     search_stage_done (&read);
 }
 
+/* As PROTOCOL says: Unicode 6.1 knows the first two as signs, and the third not at all. */
+static void newer_emoji_are_letters (void **state)
+{
+    search_stage_t *self = *state;
+    search_stage_put (self, 1, "default", "party\U0001f389time \u2603 \U0001f9ea lab\U0001f9eax");
+    static const char *const texts[] = {"party",      "time",           "\U0001f389", "\u2603",
+                                        "\U0001f9ea", "lab\U0001f9eax", "lab"};
+    static const size_t counts[] = {1, 1, 0, 0, 1, 1, 0};
+    for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++)
+        assert_int_equal (search_stage_found (self, "default", texts[i]), counts[i]);
+}
+
+/* FTS5 gathers all that begins so before it gives anything. So that has an end, and is told. */
+static void too_wide_a_beginning_has_an_end (void **state)
+{
+    search_stage_t *self = *state;
+    enum { TASKS = 400 };
+    static const char *const wide[] = {"wide*", "gr\u00f6\u00df*", "\"so wide\"*",
+                                       "common NOT wide*"};
+    char text[64];
+    for (int64_t i = 1; i <= TASKS; i++) {
+        snprintf (text, sizeof (text), "common so wide%d gr\u00f6\u00df%d", (int) i, (int) i);
+        search_stage_put (self, i, "default", text);
+    }
+    search_stage_settle (self);
+    finder_limit (self->finder, 0);
+    for (size_t i = 0; i < sizeof (wide) / sizeof (wide[0]); i++)
+        for (int ranked = i == 0; ranked < 2; ranked++) { /* the first one finds a page by looks */
+            read_t read = search_stage_page ("default", wide[i], 0, 10, ranked != 0);
+            search_stage_run (self, &read);
+            if (!read.search->too_wide)
+                fail_msg ("%s, ranked %d: it is not refused", wide[i], ranked);
+            assert_int_not_equal (read.error, 0);
+            assert_int_equal (read.records_count, 0);
+            assert_non_null (strstr (read.error_text, "search prefix: "));
+            search_stage_done (&read);
+        }
+    assert_int_equal (search_stage_found (self, "default", "common"), 100); /* no word goes on */
+    finder_limit (self->finder, FINDER_MS_MAX);
+    for (size_t i = 0; i + 1 < sizeof (wide) / sizeof (wide[0]); i++)
+        assert_int_equal (search_stage_found (self, "default", wide[i]), 100);
+}
+
 static void a_queue_may_be_left_out (void **state)
 {
     search_stage_t *self = *state;
@@ -607,6 +650,8 @@ int main (void)
                  search_stage_teardown, "sqlite"),
         ON_BOTH (beginnings_become_words),
         ON_BOTH (beginnings_are_found),
+        ON_BOTH (newer_emoji_are_letters),
+        ON_BOTH (too_wide_a_beginning_has_an_end),
         ON_BOTH (a_queue_may_be_left_out),
         ON_BOTH (pages_join_into_the_whole),
         ON_BOTH (a_page_looks_at_so_many_only),

@@ -58,6 +58,7 @@ typedef struct search {
     bool building;        /* it is being made: tasks before some number are missing, … */
     int64_t built;        /* … of which it has those up to this one */
     char stalled[128];    /* why it does not go on; empty: it does */
+    bool too_wide;        /* the read failed, since too much begins with one of the words */
 } search_t;
 
 search_t *search_new (void);

@@ -213,7 +213,9 @@ void browse_answer (requests_t *self, read_job_t *job)
     if (job->link == NULL || job->link->dead || !asked)
         return;
     if (job->read.error != 0) {
-        reply_to (self, job->link, job->request, TMQ_INTERNAL, job->read.error_text, 0);
+        bool too_wide = job->read.kind == READ_SEARCH && job->read.search->too_wide;
+        reply_to (self, job->link, job->request, too_wide ? TMQ_TOO_LARGE : TMQ_INTERNAL,
+                  job->read.error_text, 0);
         return;
     }
     switch (job->read.kind) {

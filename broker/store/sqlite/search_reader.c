@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bytes.h"
 #include "core/base/memory.h"
 #include "store/sqlite/search_scan.h"
 #include "store/sqlite/search_words.h"
+#include "timestamp.h"
 
 enum {
     EXCERPT_BYTES_MAX = 600,
@@ -25,7 +27,8 @@ enum {
     EXCERPT_LOOKS_MAX = 20000, /* at documents, for the excerpts of a page */
     STEPS_TO_A_TASK = 32,      /* of a walk; then it begins anew */
     DOCUMENTS_COMPARED = 64,   /* of a task, the last ones: which has most of the words */
-    PARTS_MAX = TMQ_SEARCH_TERMS_MAX + 1
+    PARTS_MAX = TMQ_SEARCH_TERMS_MAX + 1,
+    OPERATIONS = 200 /* of SQLite, between two looks at the clock */
 };
 
 enum statement { SPACE_OF, EXCERPT, EXCERPTS, WORDS_FROM, LOOK, STATEMENTS };
@@ -87,6 +90,9 @@ struct search_reader {
     const int64_t *wanted; /* keys, falling */
     size_t wanted_count;
     size_t wanted_looks;
+    uint32_t ms_max;
+    int64_t until_ms; /* mono; INT64_MAX: no word goes on */
+    bool late;
 };
 
 /* Opening. */
@@ -112,6 +118,25 @@ static void is_wanted (sqlite3_context *context, int count, sqlite3_value **valu
     sqlite3_result_int (context, wanted);
 }
 
+static int is_over (void *context)
+{
+    search_reader_t *self = context;
+    self->late =
+        self->late || (self->until_ms != INT64_MAX && clock_ms (CLOCK_MONOTONIC) >= self->until_ms);
+    return self->late;
+}
+
+void search_reader_limit (search_reader_t *self, uint32_t ms)
+{
+    self->ms_max = ms;
+    sqlite3_progress_handler (self->db, ms == 0 ? 1 : OPERATIONS, is_over, self);
+}
+
+bool search_reader_is_late (const search_reader_t *self)
+{
+    return self->late;
+}
+
 store_code_t search_reader_open (search_reader_t **out, const char *directory, store_error_t *error)
 {
     search_reader_t *self = memory_zero (1, sizeof (*self));
@@ -128,6 +153,8 @@ store_code_t search_reader_open (search_reader_t **out, const char *directory, s
         code = sql_prepare (self->db, self->statements, TEXTS, STATEMENTS, error);
     if (code == STORE_OK)
         code = search_scan_open (&self->scan, self->db, error);
+    self->ms_max = UINT32_MAX;
+    self->until_ms = INT64_MAX;
     if (code == STORE_OK)
         *out = self;
     else
@@ -267,6 +294,11 @@ static store_code_t begin (search_reader_t *self, const char *ns, const search_q
 {
     self->begun = false;
     self->below = to + 1;
+    self->late = false;
+    self->until_ms = INT64_MAX;
+    for (size_t i = 0; i < query->count; i++)
+        if (query->terms[i].prefix && self->ms_max != UINT32_MAX)
+            self->until_ms = clock_ms (CLOCK_MONOTONIC) + self->ms_max;
     store_code_t code = find_space (self, ns, &self->space, error);
     if (code == STORE_OK)
         code = add_parts (self, query, error);
@@ -615,7 +647,7 @@ store_code_t search_reader_excerpts (search_reader_t *self, const char *ns,
         keys[i] = search_key (space, hits[i].number, hits[i].turn);
     int rc = is_looked_at (query) ? take_by_look (self, query, keys, count, out)
                                   : take_from_index (self, query, keys, count, out);
-    if (rc != SQLITE_DONE)
+    if (rc != SQLITE_DONE && !self->late) /* what was found is worth more than its excerpts */
         code = sql_fail (self->db, "cannot be searched", error);
     free (keys);
     return code;
