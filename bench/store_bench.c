@@ -10,7 +10,13 @@
  *
  * And what a large store costs to open and to read, with half of the tasks queued:
  *
- *     store-bench DIRECTORY scale TASKS */
+ *     store-bench DIRECTORY scale TASKS
+ *
+ * And what the threads behind it take that write tasks.jsonl and events.jsonl: beside the same
+ * lives, or of all that a data directory has which no broker uses. The directory stays:
+ *
+ *     store-bench DIRECTORY export LIVES
+ *     store-bench DIRECTORY export */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +28,7 @@
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "followers.h"
 #include "store/store.h"
 #include "taskmq.pb-c.h"
 
@@ -219,6 +226,17 @@ static void remove_files (const char *directory)
     closedir (list);
 }
 
+static void commit_lives (bench_t *bench, size_t lives)
+{
+    const uint64_t ahead_max = DIRTY_TASKS_MAX / bench->per_batch; /* each task is in two batches */
+    for (size_t done = 0; done < lives; done += bench->per_batch) {
+        commit (bench, make_batch (bench, bench->per_batch));
+        if (bench->batch > ahead_max)
+            wait_written (bench, bench->batch - ahead_max);
+    }
+    commit (bench, make_batch (bench, 0));
+}
+
 static void run (const char *directory, size_t lives, size_t per_batch)
 {
     bench_t bench = {.first_open = 1, .per_batch = per_batch};
@@ -229,19 +247,13 @@ static void run (const char *directory, size_t lives, size_t per_batch)
     options.directory = directory;
     bench.last_seqs = memory_zero (per_batch, sizeof (uint64_t));
     remove_files (directory);
-    const uint64_t ahead_max = DIRTY_TASKS_MAX / per_batch; /* each task is in two batches */
     double opening = seconds (CLOCK_MONOTONIC);
     if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
         fail ("open", &error);
     double start = seconds (CLOCK_MONOTONIC);
     double cpu = process_cpu ();
     double own_cpu = seconds (CLOCK_THREAD_CPUTIME_ID);
-    for (size_t done = 0; done < lives; done += per_batch) {
-        commit (&bench, make_batch (&bench, per_batch));
-        if (bench.batch > ahead_max)
-            wait_written (&bench, bench.batch - ahead_max);
-    }
-    commit (&bench, make_batch (&bench, 0));
+    commit_lives (&bench, lives);
     double committed = seconds (CLOCK_MONOTONIC) - start;
     wait_written (&bench, bench.batch);
     double wall = seconds (CLOCK_MONOTONIC) - start;
@@ -360,11 +372,42 @@ static void scale (const char *directory, size_t tasks)
     free (bench.last_seqs);
 }
 
+static void export(const char *directory, size_t lives)
+{
+    enum { BATCH = 100 };
+    bench_t bench = {.first_open = 1, .per_batch = BATCH};
+    store_options_t options = STORE_OPTIONS_INIT;
+    store_error_t error = {STORE_OK, ""};
+    boot_t boot;
+    followers_t *followers = followers_new ();
+    options.directory = directory;
+    options.notify = followers_notify;
+    options.notify_context = followers;
+    bench.last_seqs = memory_zero (BATCH, sizeof (uint64_t));
+    if (lives > 0)
+        remove_files (directory);
+    if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
+        fail ("open", &error);
+    followers_start (followers, bench.store, &boot, directory);
+    if (lives > 0) {
+        commit_lives (&bench, lives);
+        wait_written (&bench, bench.batch);
+    }
+    followers_wait (followers);
+    followers_print (followers, lives > 0 ? (size_t) bench.number : (size_t) boot.tasks, directory);
+    followers_free (&followers);
+    if (store_close (&bench.store, &error) != STORE_OK)
+        fail ("close", &error);
+    bytes_free (&bench.list);
+    free (bench.last_seqs);
+}
+
 int main (int argc, char **argv)
 {
     if (argc < 2) {
         fprintf (stderr, "usage: store-bench DIRECTORY [LIVES [LIVES-PER-BATCH...]]\n"
-                         "       store-bench DIRECTORY scale TASKS\n");
+                         "       store-bench DIRECTORY scale TASKS\n"
+                         "       store-bench DIRECTORY export [LIVES]\n");
         return 2;
     }
     mkdir (argv[1], 0700);
@@ -372,6 +415,10 @@ int main (int argc, char **argv)
         scale (argv[1], strtoul (argv[3], NULL, 10));
         remove_files (argv[1]);
         return rmdir (argv[1]) == 0 ? 0 : 1;
+    }
+    if ((argc == 3 || argc == 4) && strcmp (argv[2], "export") == 0) {
+        export(argv[1], argc == 4 ? strtoul (argv[3], NULL, 10) : 0);
+        return 0;
     }
     size_t lives = argc > 2 ? strtoul (argv[2], NULL, 10) : 100000;
     if (argc <= 3) {
