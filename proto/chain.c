@@ -4,10 +4,11 @@
 
 #include "chain.h"
 
-#include <inttypes.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "digits.h"
+#include "ids.h"
 
 #define BEGIN "{\"n\":"
 #define END ",\"prev\":\""
@@ -19,7 +20,7 @@ enum {
 
 void chain_hash_format (char out[CHAIN_HASH_TEXT_SIZE], const uint8_t hash[CHAIN_HASH_BYTES])
 {
-    sodium_bin2hex (out, CHAIN_HASH_TEXT_SIZE, hash, CHAIN_HASH_BYTES);
+    hex_encode (out, hash, CHAIN_HASH_BYTES);
 }
 
 bool chain_hash_parse (uint8_t out[CHAIN_HASH_BYTES], const char *text, size_t length)
@@ -40,22 +41,33 @@ static void head_move (chain_head_t *head, const void *line, size_t length)
     head->n++;
 }
 
-void chain_link (bytes_t *out, chain_head_t *head, const void *members, size_t length)
+size_t chain_line_begin (bytes_t *out, const chain_head_t *head)
 {
-    char number[NUMBER_LENGTH_MAX + 8];
-    char hash[CHAIN_HASH_TEXT_SIZE];
+    char text[BEGIN_LENGTH + DIGITS_MAX + 1] = BEGIN;
+    char *at = digits_put (text + BEGIN_LENGTH, head->n + 1);
     size_t from = out->length;
-    snprintf (number, sizeof (number), BEGIN "%" PRIu64 ",", head->n + 1);
-    chain_hash_format (hash, head->hash);
-    bytes_append_text (out, number);
-    bytes_append (out, members, length);
-    bytes_append_text (out, END);
-    bytes_append_text (out, hash);
-    bytes_append_text (out, "\"}");
+    *at++ = ',';
+    bytes_append (out, text, (size_t) (at - text));
+    return from;
+}
+
+void chain_line_end (bytes_t *out, chain_head_t *head, size_t from)
+{
+    char text[END_LENGTH + 1] = END;
+    chain_hash_format (text + sizeof (END) - 1, head->hash);
+    memcpy (text + END_LENGTH - 2, "\"}", 2);
+    bytes_append (out, text, END_LENGTH);
     if (out->failed)
         return;
     head_move (head, out->data + from, out->length - from);
     bytes_append_byte (out, '\n');
+}
+
+void chain_link (bytes_t *out, chain_head_t *head, const void *members, size_t length)
+{
+    size_t from = chain_line_begin (out, head);
+    bytes_append (out, members, length);
+    chain_line_end (out, head, from);
 }
 
 /* The number and the prev of a line. False: it is no line of a chain. */

@@ -40,6 +40,10 @@ bool chain_hash_parse (uint8_t out[CHAIN_HASH_BYTES], const char *text, size_t l
 /* Appends the next line, with its newline, and moves the head behind it. members: of a JSON object,
  * without braces. */
 void chain_link (bytes_t *out, chain_head_t *head, const void *members, size_t length);
+/* The same, of members that are appended between the two calls; from: what the first one returned,
+ * where the line begins. */
+size_t chain_line_begin (bytes_t *out, const chain_head_t *head);
+void chain_line_end (bytes_t *out, chain_head_t *head, size_t from);
 /* The head behind this line; false as chain_read. */
 bool chain_follow (chain_head_t *out, const void *line, size_t length);
 

@@ -68,6 +68,30 @@ static inline void json_write_key (json_writer_t *self, const char *key)
     self->out->length += (size_t) (at - room);
     self->comma = false;
 }
+/* A key and a value of JSON that are known in advance, both at once. */
+static inline void json_write_known (json_writer_t *self, const char *key, const char *value,
+                                     size_t value_length)
+{
+    size_t length = strlen (key);
+    uint8_t *room = bytes_reserve (self->out, length + value_length + 4);
+    if (room == NULL)
+        return;
+    uint8_t *at = room;
+    if (self->comma)
+        *at++ = ',';
+    *at++ = '"';
+    memcpy (at, key, length);
+    at += length;
+    *at++ = '"';
+    *at++ = ':';
+    memcpy (at, value, value_length);
+    self->out->length += (size_t) (at + value_length - room);
+    self->comma = true;
+}
+static inline void json_write_absent (json_writer_t *self, const char *key)
+{
+    json_write_known (self, key, "null", 4);
+}
 /* A key that came from elsewhere, with any text. */
 void json_write_foreign_key (json_writer_t *self, const char *key);
 void json_write_null (json_writer_t *self);
@@ -255,6 +279,8 @@ void json_write_task_members (json_writer_t *self, const task_view_t *task,
  * event. */
 void json_write_snapshot (json_writer_t *self, const task_view_t *task, const char *cursor);
 void json_write_event (json_writer_t *self, const event_view_t *event);
+/* Only the members, as of a task. */
+void json_write_event_members (json_writer_t *self, const event_view_t *event);
 /* {"kind":"gap","from":…,"to":…,"other_history":…} */
 void json_write_gap (json_writer_t *self, const gap_view_t *gap);
 

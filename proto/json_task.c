@@ -18,53 +18,74 @@ enum { BODY_HASH_BYTES = 32 };
 
 static inline void member_text (json_writer_t *writer, const char *key, const char *text)
 {
+    if (text == NULL || *text == '\0') {
+        json_write_absent (writer, key);
+        return;
+    }
     json_write_key (writer, key);
-    json_write_text (writer, text);
+    json_write_string (writer, text, strlen (text));
 }
 
 static inline void member_uint (json_writer_t *writer, const char *key, uint64_t value)
 {
+    if (value < 10) {
+        const char digit = (char) ('0' + value);
+        json_write_known (writer, key, &digit, 1);
+        return;
+    }
     json_write_key (writer, key);
     json_write_uint (writer, value);
+}
+
+static inline void member_bool (json_writer_t *writer, const char *key, bool value)
+{
+    if (value)
+        json_write_known (writer, key, "true", 4);
+    else
+        json_write_known (writer, key, "false", 5);
 }
 
 static inline void member_uint_if (json_writer_t *writer, const char *key, bool given,
                                    uint64_t value)
 {
-    json_write_key (writer, key);
     if (given)
-        json_write_uint (writer, value);
+        member_uint (writer, key, value);
     else
-        json_write_null (writer);
+        json_write_absent (writer, key);
 }
 
 static inline void member_time (json_writer_t *writer, const char *key, int64_t ms)
 {
+    if (ms == 0) {
+        json_write_absent (writer, key);
+        return;
+    }
     json_write_key (writer, key);
     json_write_time (writer, ms);
 }
 
-static inline void member_id (json_writer_t *writer, const char *key, const tmq_id_t *id)
+static void write_id (json_writer_t *writer, const tmq_id_t *id)
 {
     char text[ID_TEXT_SIZE];
     id_format (id, text);
-    json_write_key (writer, key);
     json_write_plain (writer, text, ID_TEXT_LENGTH);
 }
 
-static inline void member_null (json_writer_t *writer, const char *key)
+static inline void member_id (json_writer_t *writer, const char *key, const tmq_id_t *id)
 {
     json_write_key (writer, key);
-    json_write_null (writer);
+    write_id (writer, id);
 }
 
 /* JSON text as JSON. What is none (no broker of ours lets it in) is shown as a string. */
 static void member_json (json_writer_t *writer, const char *key, const char *text)
 {
+    if (text == NULL || *text == '\0') {
+        json_write_absent (writer, key);
+        return;
+    }
     json_write_key (writer, key);
-    if (text == NULL || *text == '\0')
-        json_write_null (writer);
-    else if (json_text_is_valid (text, strlen (text)))
+    if (json_text_is_valid (text, strlen (text)))
         json_write_raw (writer, text, strlen (text));
     else
         json_write_string (writer, text, strlen (text));
@@ -77,11 +98,11 @@ static inline void member_status (json_writer_t *writer, const char *key, unsign
 
 static void member_progress (json_writer_t *writer, const progress_view_t *progress)
 {
-    json_write_key (writer, "progress");
     if (!progress->given) {
-        json_write_null (writer);
+        json_write_absent (writer, "progress");
         return;
     }
+    json_write_key (writer, "progress");
     json_write_object_begin (writer);
     json_write_key (writer, "done");
     json_write_double (writer, progress->done);
@@ -95,9 +116,13 @@ static void member_progress (json_writer_t *writer, const progress_view_t *progr
     json_write_object_end (writer);
 }
 
-static void member_labels (json_writer_t *writer, const char *name, const label_view_t *labels,
-                           size_t count)
+static inline void member_labels (json_writer_t *writer, const char *name,
+                                  const label_view_t *labels, size_t count)
 {
+    if (count == 0) {
+        json_write_known (writer, name, "{}", 2);
+        return;
+    }
     json_write_key (writer, name);
     json_write_object_begin (writer);
     for (size_t i = 0; i < count; i++) {
@@ -124,13 +149,14 @@ static void member_hash (json_writer_t *writer, const char *key, const uint8_t *
                          const void *bytes, uint64_t length, size_t bytes_max)
 {
     uint8_t hash[BODY_HASH_BYTES];
-    char text[2 * BODY_HASH_BYTES + 1] = "";
-    if (blob != NULL) {
-        hex_encode (text, blob, sizeof hash);
-    } else if (bytes != NULL && bytes_max != 0 && length > bytes_max) {
-        crypto_generichash (hash, sizeof hash, bytes, length, NULL, 0);
-        hex_encode (text, hash, sizeof hash);
+    char text[2 * BODY_HASH_BYTES + 1];
+    if (blob == NULL && (bytes == NULL || bytes_max == 0 || length <= bytes_max)) {
+        json_write_absent (writer, key);
+        return;
     }
+    if (blob == NULL)
+        crypto_generichash (hash, sizeof hash, bytes, length, NULL, 0);
+    hex_encode (text, blob != NULL ? blob : hash, sizeof hash);
     member_text (writer, key, text);
 }
 
@@ -186,11 +212,11 @@ static void write_error (json_writer_t *writer, const task_view_t *task)
 {
     bool given =
         task->outcome == TMQ_OUTCOME_TOOL_ERROR || task->outcome == TMQ_OUTCOME_PROTOCOL_ERROR;
-    json_write_key (writer, "error");
     if (!given) {
-        json_write_null (writer);
+        json_write_absent (writer, "error");
         return;
     }
+    json_write_key (writer, "error");
     json_write_object_begin (writer);
     json_write_key (writer, "code");
     json_write_int (writer, task->error_code);
@@ -206,20 +232,16 @@ static void write_error (json_writer_t *writer, const task_view_t *task)
 /* To other tasks, and to workers. */
 static void write_relations (json_writer_t *writer, const task_view_t *task)
 {
-    char id[ID_TEXT_SIZE];
     json_write_key (writer, "depends_on");
     json_write_array_begin (writer);
-    for (size_t i = 0; i < task->depends_on_count; i++) {
-        id_format (&task->depends_on[i], id);
-        json_write_plain (writer, id, ID_TEXT_LENGTH);
-    }
+    for (size_t i = 0; i < task->depends_on_count; i++)
+        write_id (writer, &task->depends_on[i]);
     json_write_array_end (writer);
     if (id_is_zero (&task->parent))
-        member_null (writer, "parent");
+        json_write_absent (writer, "parent");
     else
         member_id (writer, "parent", &task->parent);
-    json_write_key (writer, "has_parts");
-    json_write_bool (writer, task->has_parts);
+    member_bool (writer, "has_parts", task->has_parts);
     member_text (writer, "fair_key", task->fair_key);
     member_labels (writer, "require", task->needs, task->needs_count);
     member_uint (writer, "turn_count", task->turns);
@@ -238,13 +260,12 @@ static void write_contents (json_writer_t *writer, const task_view_t *task, bool
         member_body (writer, "result", task->result_type, task->result, task->result_bytes,
                      bytes_max);
     else if (with_result)
-        member_null (writer, "result");
+        json_write_absent (writer, "result");
     member_text (writer, "result_type", has_result ? task->result_type : NULL);
     member_uint_if (writer, "result_bytes", has_result, task->result_bytes);
     write_error (writer, task);
     member_text (writer, "cancel_message", task->cancel_message);
-    json_write_key (writer, "dead");
-    json_write_bool (writer, task->dead);
+    member_bool (writer, "dead", task->dead);
     member_uint (writer, "version", task->version);
 }
 
@@ -363,9 +384,8 @@ void json_write_snapshot (json_writer_t *self, const task_view_t *task, const ch
 
 /* Events. */
 
-void json_write_event (json_writer_t *self, const event_view_t *event)
+void json_write_event_members (json_writer_t *self, const event_view_t *event)
 {
-    json_write_object_begin (self);
     member_text (self, "kind",
                  event->kind != TMQ_EVENT_NONE ? event_kind_text (event->kind) : "progress");
     member_text (self, "namespace", event->ns);
@@ -400,6 +420,12 @@ void json_write_event (json_writer_t *self, const event_view_t *event)
     if (event->trace != NULL && *event->trace != '\0')
         member_text (self, "trace", event->trace);
     member_cursor (self, event->cursor);
+}
+
+void json_write_event (json_writer_t *self, const event_view_t *event)
+{
+    json_write_object_begin (self);
+    json_write_event_members (self, event);
     json_write_object_end (self);
 }
 

@@ -5,6 +5,7 @@
 /* The checker: one pass, no memory, as deep as JSON_DEPTH_MAX. */
 #include "ids.h"
 #include "json.h"
+#include "json_plain.h"
 
 #include <string.h>
 
@@ -102,6 +103,7 @@ static bool scan_string (scan_t *scan)
     if (!take (scan, '"'))
         return false;
     while (scan->at < scan->end) {
+        scan->at += json_plain_length (scan->at, (size_t) (scan->end - scan->at));
         if (take (scan, '"'))
             return true;
         if (take (scan, '\\')) {

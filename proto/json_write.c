@@ -3,10 +3,13 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The writer: values appended one after the other, commas by one flag. */
+#include "digits.h"
 #include "ids.h"
 #include "json.h"
+#include "json_plain.h"
 #include "units.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,16 +67,16 @@ void json_write_bool (json_writer_t *self, bool value)
 
 static void write_number (json_writer_t *self, uint64_t magnitude, bool negative)
 {
-    char digits[24];
-    char *at = digits + sizeof digits;
-    do {
-        *--at = (char) ('0' + magnitude % 10);
-        magnitude /= 10;
-    } while (magnitude > 0);
+    char *room = (char *) bytes_reserve (self->out, DIGITS_MAX + 2);
+    if (room == NULL)
+        return;
+    char *at = room;
+    if (self->comma)
+        *at++ = ',';
     if (negative)
-        *--at = '-';
-    begin_value (self);
-    bytes_append (self->out, at, (size_t) (digits + sizeof digits - at));
+        *at++ = '-';
+    self->comma = true;
+    self->out->length += (size_t) (digits_put (at, magnitude) - room);
 }
 
 void json_write_uint (json_writer_t *self, uint64_t value)
@@ -98,12 +101,6 @@ void json_write_double (json_writer_t *self, double value)
 }
 
 /* Strings. */
-
-/* What may stand in a JSON string as it is. DEL and the C1 controls move cursors on terminals. */
-static bool is_plain (uint8_t byte)
-{
-    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
-}
 
 static void write_escape (json_writer_t *self, unsigned code)
 {
@@ -156,18 +153,20 @@ static size_t write_character (json_writer_t *self, const uint8_t *at, size_t le
     return size;
 }
 
+/* Without quotes. Nearly always the first step takes all of it. */
 static void write_characters (json_writer_t *self, const uint8_t *at, size_t length)
 {
     while (length > 0) {
-        size_t plain = 0;
-        while (plain < length && is_plain (at[plain]))
-            plain++;
-        bytes_append (self->out, at, plain);
-        at += plain;
-        length -= plain;
+        uint8_t *room = bytes_reserve (self->out, length);
+        if (room == NULL)
+            return;
+        size_t size = json_plain_copy (room, at, length);
+        self->out->length += size;
+        at += size;
+        length -= size;
         if (length == 0)
             return;
-        size_t size = write_character (self, at, length);
+        size = write_character (self, at, length);
         at += size;
         length -= size;
     }
@@ -175,9 +174,18 @@ static void write_characters (json_writer_t *self, const uint8_t *at, size_t len
 
 void json_write_string (json_writer_t *self, const void *text, size_t length)
 {
-    begin_value (self);
-    bytes_append_byte (self->out, '"');
-    write_characters (self, text, length);
+    uint8_t *room = bytes_reserve (self->out, length + 3);
+    if (room == NULL)
+        return;
+    uint8_t *at = room;
+    if (self->comma)
+        *at++ = ',';
+    *at++ = '"';
+    self->comma = true;
+    size_t plain = json_plain_copy (at, text, length);
+    self->out->length += (size_t) (at - room) + plain;
+    if (plain < length)
+        write_characters (self, (const uint8_t *) text + plain, length - plain);
     bytes_append_byte (self->out, '"');
 }
 
@@ -210,11 +218,20 @@ void json_write_text (json_writer_t *self, const char *text)
 
 void json_write_time (json_writer_t *self, int64_t ms)
 {
-    char text[TIME_TEXT_SIZE];
-    if (ms == 0 || !time_format (text, ms))
+    char *room = (char *) bytes_reserve (self->out, TIME_TEXT_SIZE + 2);
+    if (room == NULL)
+        return;
+    char *at = room;
+    if (self->comma)
+        *at++ = ',';
+    if (ms == 0 || !time_format (at + 1, ms)) {
         json_write_null (self);
-    else
-        json_write_plain (self, text, strlen (text));
+        return;
+    }
+    *at = '"';
+    at[TIME_TEXT_SIZE] = '"'; /* in place of its NUL */
+    self->comma = true;
+    self->out->length += (size_t) (at + TIME_TEXT_SIZE + 1 - room);
 }
 
 /* Whole texts and bodies. */
@@ -226,11 +243,12 @@ static size_t write_raw_string (json_writer_t *self, const uint8_t *at, size_t l
     size_t done = 1;
     bytes_append_byte (self->out, '"');
     while (done < length && at[done] != '"') {
-        size_t plain = done;
-        while (plain < length && is_plain (at[plain]))
-            plain++;
-        bytes_append (self->out, at + done, plain - done);
-        done = plain;
+        uint8_t *room = bytes_reserve (self->out, length - done);
+        if (room == NULL)
+            return length;
+        size_t plain = json_plain_copy (room, at + done, length - done);
+        self->out->length += plain;
+        done += plain;
         if (done + 1 < length && at[done] == '\\') {
             bytes_append (self->out, at + done, 2);
             done += 2;
@@ -251,36 +269,75 @@ void json_write_raw (json_writer_t *self, const void *text, size_t length)
             i += write_raw_string (self, at + i, length - i);
             continue;
         }
-        if (at[i] > ' ')
-            bytes_append_byte (self->out, at[i]);
-        i++;
+        uint8_t *room = bytes_reserve (self->out, length - i);
+        if (room == NULL)
+            return;
+        size_t size = 0;
+        for (; i < length && at[i] != '"'; i++)
+            if (at[i] > ' ')
+                room[size++] = at[i];
+        self->out->length += size;
     }
+}
+
+/* Every two digits of base64, by the twelve bits that they stand for. */
+#define ROW(d)                                                                                     \
+    d "A" d "B" d "C" d "D" d "E" d "F" d "G" d "H" d "I" d "J" d "K" d "L" d "M" d "N" d "O" d    \
+      "P" d "Q" d "R" d "S" d "T" d "U" d "V" d "W" d "X" d "Y" d "Z" d "a" d "b" d "c" d "d" d    \
+      "e" d "f" d "g" d "h" d "i" d "j" d "k" d "l" d "m" d "n" d "o" d "p" d "q" d "r" d "s" d    \
+      "t" d "u" d "v" d "w" d "x" d "y" d "z" d "0" d "1" d "2" d "3" d "4" d "5" d "6" d "7" d    \
+      "8" d "9" d "+" d "/"
+static const char BASE64_PAIRS[64][128] = {
+    ROW ("A"), ROW ("B"), ROW ("C"), ROW ("D"), ROW ("E"), ROW ("F"), ROW ("G"), ROW ("H"),
+    ROW ("I"), ROW ("J"), ROW ("K"), ROW ("L"), ROW ("M"), ROW ("N"), ROW ("O"), ROW ("P"),
+    ROW ("Q"), ROW ("R"), ROW ("S"), ROW ("T"), ROW ("U"), ROW ("V"), ROW ("W"), ROW ("X"),
+    ROW ("Y"), ROW ("Z"), ROW ("a"), ROW ("b"), ROW ("c"), ROW ("d"), ROW ("e"), ROW ("f"),
+    ROW ("g"), ROW ("h"), ROW ("i"), ROW ("j"), ROW ("k"), ROW ("l"), ROW ("m"), ROW ("n"),
+    ROW ("o"), ROW ("p"), ROW ("q"), ROW ("r"), ROW ("s"), ROW ("t"), ROW ("u"), ROW ("v"),
+    ROW ("w"), ROW ("x"), ROW ("y"), ROW ("z"), ROW ("0"), ROW ("1"), ROW ("2"), ROW ("3"),
+    ROW ("4"), ROW ("5"), ROW ("6"), ROW ("7"), ROW ("8"), ROW ("9"), ROW ("+"), ROW ("/")};
+#undef ROW
+
+static inline void put_base64_pair (uint8_t *to, uint64_t bits)
+{
+    memcpy (to, &BASE64_PAIRS[0][0] + 2 * (bits & 4095), 2);
+}
+
+/* The digits of the first six of eight bytes. */
+static inline void put_base64_six (uint8_t to[8], const uint8_t eight[8])
+{
+    uint64_t word;
+    memcpy (&word, eight, sizeof (word));
+    word = be64toh (word);
+    put_base64_pair (to, word >> 52);
+    put_base64_pair (to + 2, word >> 40);
+    put_base64_pair (to + 4, word >> 28);
+    put_base64_pair (to + 6, word >> 16);
 }
 
 /* By hand, because libsodium's takes the same time for every secret, and eight times as long: the
  * export writes each payload that is no text. */
 static void write_base64 (json_writer_t *self, const uint8_t *at, size_t length)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint8_t *room = bytes_reserve (self->out, (length + 2) / 3 * 4);
     if (room == NULL)
         return;
     self->out->length += (length + 2) / 3 * 4;
-    for (; length >= 3; length -= 3, at += 3, room += 4) {
-        unsigned long group = (unsigned long) at[0] << 16 | (unsigned long) at[1] << 8 | at[2];
-        room[0] = (uint8_t) digits[group >> 18];
-        room[1] = (uint8_t) digits[group >> 12 & 63];
-        room[2] = (uint8_t) digits[group >> 6 & 63];
-        room[3] = (uint8_t) digits[group & 63];
+    for (; length >= 8; length -= 6, at += 6, room += 8)
+        put_base64_six (room, at);
+    while (length > 0) {
+        uint8_t last[8] = {0};
+        uint8_t digits[8];
+        size_t taken = length < 6 ? length : 6;
+        size_t known = (8 * taken + 5) / 6;
+        memcpy (last, at, taken);
+        put_base64_six (digits, last);
+        memset (digits + known, '=', sizeof (digits) - known);
+        memcpy (room, digits, (taken + 2) / 3 * 4);
+        length -= taken;
+        at += taken;
+        room += 8;
     }
-    if (length == 0)
-        return;
-    unsigned long group = (unsigned long) at[0] << 16;
-    group |= length > 1 ? (unsigned long) at[1] << 8 : 0;
-    room[0] = (uint8_t) digits[group >> 18];
-    room[1] = (uint8_t) digits[group >> 12 & 63];
-    room[2] = (uint8_t) (length > 1 ? digits[group >> 6 & 63] : '=');
-    room[3] = '=';
 }
 
 void json_write_base64 (json_writer_t *self, const void *bytes, size_t length)

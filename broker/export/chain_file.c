@@ -70,7 +70,19 @@ void chain_file_begin (chain_file_t *self, const chain_head_t *head)
 
 void chain_file_add (chain_file_t *self, const void *members, size_t length)
 {
-    chain_link (&self->waiting, &self->head, members, length);
+    size_t from = chain_file_line_begin (self);
+    bytes_append (&self->waiting, members, length);
+    chain_file_line_end (self, from);
+}
+
+size_t chain_file_line_begin (chain_file_t *self)
+{
+    return chain_line_begin (&self->waiting, &self->head);
+}
+
+void chain_file_line_end (chain_file_t *self, size_t from)
+{
+    chain_line_end (&self->waiting, &self->head, from);
     if (self->waiting.failed)
         abort (); /* out of memory, as everywhere in the broker */
 }

@@ -34,6 +34,10 @@ void chain_file_close (chain_file_t *self);
 void chain_file_begin (chain_file_t *self, const chain_head_t *head);
 /* Makes the next line of these members of a JSON object. */
 void chain_file_add (chain_file_t *self, const void *members, size_t length);
+/* The same, of members that are appended to `waiting` between the two calls; from: what the first
+ * one returned. */
+size_t chain_file_line_begin (chain_file_t *self);
+void chain_file_line_end (chain_file_t *self, size_t from);
 /* Writes what was added. False: nothing of it is in the file, and it is forgotten; the next line is
  * the one behind those written. */
 bool chain_file_write (chain_file_t *self, char error[LINE_FILE_ERROR_SIZE]);

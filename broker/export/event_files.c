@@ -28,8 +28,7 @@ struct event_files {
     event_turned_t turned;
     packer_t *packer; /* of a turned file, … */
     char packing[EVENT_TURNED_PATH_SIZE];
-    bytes_t members;     /* of the line that is made */
-    bytes_t plain;       /* … before they are redacted */
+    bytes_t plain;       /* an event before it is redacted */
     uint64_t generation; /* of the lines at the end */
     uint64_t pos;        /* … and their last position, with what was added */
     uint64_t written_pos;
@@ -141,7 +140,6 @@ void event_files_close (event_files_t **self_p)
     packer_free (&self->packer);
     chain_file_close (&self->file);
     event_turned_free (&self->turned);
-    bytes_free (&self->members);
     bytes_free (&self->plain);
     redactor_free (&self->options.redactor);
     free (self);
@@ -154,13 +152,6 @@ const event_turned_t *event_files_turned (const event_files_t *self)
 
 /* Lines. */
 
-static void add (event_files_t *self, uint64_t pos)
-{
-    chain_file_add (&self->file, self->members.data, self->members.length);
-    bytes_clear (&self->members);
-    self->pos = pos;
-}
-
 bool event_files_is_empty (const event_files_t *self)
 {
     return self->file.file.length == 0 && self->file.waiting.length == 0;
@@ -169,38 +160,37 @@ bool event_files_is_empty (const event_files_t *self)
 void event_files_begin (event_files_t *self, uint64_t generation, uint64_t pos,
                         event_anchor_why_t why)
 {
-    event_line_anchor (&self->members, &(event_anchor_t){.generation = generation,
-                                                         .pos = pos,
-                                                         .why = why,
-                                                         .at = self->options.wall_ms (),
-                                                         .before_generation = self->generation,
-                                                         .before_pos = self->pos});
+    size_t from = chain_file_line_begin (&self->file);
+    event_line_anchor (&self->file.waiting, &(event_anchor_t){.generation = generation,
+                                                              .pos = pos,
+                                                              .why = why,
+                                                              .at = self->options.wall_ms (),
+                                                              .before_generation = self->generation,
+                                                              .before_pos = self->pos});
     self->generation = generation;
     self->first_pos = pos + 1;
     self->day = today (self);
-    add (self, pos);
+    self->pos = pos;
+    chain_file_line_end (&self->file, from);
 }
 
-/* The chain is over what is left. */
-static void redact_members (event_files_t *self)
-{
-    bytes_t *members = &self->members;
-    bytes_clear (&self->plain);
-    bytes_append_byte (&self->plain, '{');
-    bytes_append (&self->plain, members->data, members->length);
-    bytes_append_byte (&self->plain, '}');
-    bytes_clear (members);
-    redaction_line (self->options.redactor, members, &self->plain, "events.jsonl");
-    members->length -= 2;
-    memmove (members->data, members->data + 1, members->length);
-}
-
+/* Appends the members of an event. The chain is over what is left of them. */
 static void render (event_files_t *self, event_view_t *event, uint64_t pos)
 {
-    bytes_clear (&self->members);
-    event_line_event (&self->members, event, pos, self->generation);
-    if (self->options.redactor != NULL)
-        redact_members (self);
+    bytes_t *out = &self->file.waiting;
+    bytes_t *plain = &self->plain;
+    if (self->options.redactor == NULL) {
+        event_line_event (out, event, pos, self->generation);
+        return;
+    }
+    size_t from = out->length;
+    bytes_clear (plain);
+    bytes_append_byte (plain, '{');
+    event_line_event (plain, event, pos, self->generation);
+    bytes_append_byte (plain, '}');
+    redaction_line (self->options.redactor, out, plain, "events.jsonl");
+    out->length -= 2; /* without its braces */
+    memmove (out->data + from, out->data + from + 1, out->length - from);
 }
 
 /* What is replaced may be longer than what it stands for. A line that no reader of the chain would
@@ -208,21 +198,28 @@ static void render (event_files_t *self, event_view_t *event, uint64_t pos)
 void event_files_event (event_files_t *self, event_view_t *event, uint64_t pos)
 {
     static const char mark[] = ",\"shortened\":true";
+    bytes_t *out = &self->file.waiting;
+    size_t from = chain_file_line_begin (&self->file);
+    size_t members = out->length;
     render (self, event, pos);
-    if (self->members.length > MEMBERS_BYTES_MAX) {
+    if (out->length - members > MEMBERS_BYTES_MAX) {
+        out->length = members;
         event->message = event->trace = NULL;
         event->labels_count = 0;
         event->progress = (progress_view_t){0};
         render (self, event, pos);
-        bytes_append (&self->members, mark, sizeof (mark) - 1);
+        bytes_append (out, mark, sizeof (mark) - 1);
     }
-    add (self, pos);
+    chain_file_line_end (&self->file, from);
+    self->pos = pos;
 }
 
 void event_files_gap (event_files_t *self, uint64_t from, uint64_t to)
 {
-    event_line_gap (&self->members, from, to);
-    add (self, to);
+    size_t line = chain_file_line_begin (&self->file);
+    event_line_gap (&self->file.waiting, from, to);
+    chain_file_line_end (&self->file, line);
+    self->pos = to;
 }
 
 size_t event_files_waiting (const event_files_t *self)

@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "digits.h"
 #include "ids.h"
 #include "units.h"
 
-enum { CURSOR_SIZE = 48, GENERATION_SIZE = 17 };
+enum { GENERATION_SIZE = 17 };
 
 static void write_pos (json_writer_t *writer, uint64_t pos)
 {
@@ -28,29 +29,25 @@ static void strip (bytes_t *out, size_t from)
     out->length -= 2;
 }
 
-/* The members that the one rendering of a thing has, behind pos. */
-static size_t begin (bytes_t *out, uint64_t pos)
-{
-    write_pos (&(json_writer_t){out, false}, pos);
-    bytes_append_byte (out, ',');
-    return out->length;
-}
-
 void event_line_event (bytes_t *out, event_view_t *event, uint64_t pos, uint64_t generation)
 {
-    char cursor[CURSOR_SIZE];
-    size_t from = begin (out, pos);
-    snprintf (cursor, sizeof (cursor), "%" PRIu64 "-%" PRIu64, generation, event->seq);
+    char cursor[2 * DIGITS_MAX + 2];
+    json_writer_t writer = {out, false};
+    char *at = digits_put (cursor, generation);
+    *at++ = '-';
+    *digits_put (at, event->seq) = '\0';
+    write_pos (&writer, pos);
     event->cursor = cursor;
-    json_write_event (&(json_writer_t){out, false}, event);
+    json_write_event_members (&writer, event);
     event->cursor = NULL;
-    strip (out, from);
 }
 
 void event_line_gap (bytes_t *out, uint64_t from, uint64_t to)
 {
     const gap_view_t gap = {.from = from, .to = to};
-    size_t at = begin (out, to);
+    write_pos (&(json_writer_t){out, false}, to);
+    bytes_append_byte (out, ',');
+    size_t at = out->length;
     json_write_gap (&(json_writer_t){out, false}, &gap);
     strip (out, at);
 }

@@ -17,6 +17,7 @@
 
 #include "codec.h"
 #include "core/base/memory.h"
+#include "event_view.h"
 #include "export/event_page.h"
 #include "json.h"
 #include "log/log.h"
@@ -24,11 +25,13 @@
 #include "store/pace.h"
 #include "store/wakeup.h"
 #include "timestamp.h"
+#include "wire.h"
 
 enum {
     PAGE_BYTES = 128 * 1024,   /* of blocks, read at once */
     WRITE_BYTES = 256 * 1024,  /* lines are written when they are so many bytes together */
     ARENA_BYTES = 1024 * 1024, /* for one event */
+    EVENT_LIST_EVENTS = 1,     /* field of taskmq.EventList */
     RETRY_MS = 1000,           /* after a write that failed */
     LOOK_MS = 1000,            /* between two looks at the file while nothing happens */
     AGE_MS = 10 * 60 * 1000,   /* between two looks for old files: the clock may leap for a while */
@@ -45,7 +48,8 @@ struct event_log {
     event_log_options_t options;
     event_files_t *files;
     store_reader_t *reader;
-    arena_t *arena;
+    event_view_room_t room;
+    arena_t *arena; /* of an event that is no common one */
     pthread_t thread;
     uint64_t after_pos; /* up to here everything is written */
     uint64_t seen_pos;  /* … or waits to be */
@@ -244,37 +248,60 @@ static void add_gap (event_log_t *self, uint64_t to)
     self->gaps++;
 }
 
-static void add_event (event_log_t *self, const event_block_t *block, const packed_event_t *packed)
+static void add_event (event_log_t *self, const event_block_t *block, event_view_t *event)
+{
+    uint64_t pos = block->first_pos + (event->seq - block->first_seq);
+    if (pos <= self->seen_pos)
+        return;
+    if (pos > self->seen_pos + 1)
+        add_gap (self, pos - 1);
+    event_files_event (self->files, event, pos);
+    self->seen_pos = pos;
+    self->lines++;
+}
+
+/* What has not the common form. */
+static void add_other (event_log_t *self, const event_block_t *block, const packed_event_t *packed)
 {
     codec_report_t report;
     event_view_t event;
-    uint64_t pos = block->first_pos + (packed->seq - block->first_seq);
-    if (pos <= self->seen_pos)
-        return;
     arena_reset (self->arena);
     /* A list of one event is what stands in the list for it. */
     const Taskmq__EventList *list =
         codec_event_list (&report, self->arena, packed->packed, packed->packed_bytes);
-    if (list == NULL || list->n_events != 1 ||
-        !event_view_from_wire (&event, list->events[0], block->ns, self->arena))
-        return; /* a gap, as if it were not there */
-    if (pos > self->seen_pos + 1)
-        add_gap (self, pos - 1);
-    event_files_event (self->files, &event, pos);
-    self->seen_pos = pos;
-    self->lines++;
+    if (list != NULL && list->n_events == 1 &&
+        event_view_from_wire (&event, list->events[0], block->ns, self->arena))
+        add_event (self, block, &event);
+    /* Else it is a gap, as if it were not there. */
+}
+
+/* The next event of the block; false: there is none, or none that can be read. */
+static bool next_event (event_log_t *self, const event_block_t *block, event_walk_t *walk)
+{
+    event_view_t event;
+    wire_field_t field;
+    const uint8_t *next = walk->next;
+    if (next < walk->end && wire_read_field (&field, &next, walk->end) && field.bytes != NULL &&
+        field.number == EVENT_LIST_EVENTS &&
+        event_view_read (&event, &self->room, field.bytes, field.length, block->ns)) {
+        walk->next = next;
+        add_event (self, block, &event);
+        return true;
+    }
+    packed_event_t packed;
+    if (!event_walk_next (walk, &packed))
+        return false;
+    add_other (self, block, &packed);
+    return true;
 }
 
 static bool add_block (event_log_t *self, const event_block_t *block)
 {
     event_walk_t walk = event_walk (buf_bytes (block->list), buf_length (block->list));
-    packed_event_t packed;
-    while (event_walk_next (&walk, &packed)) {
-        add_event (self, block, &packed);
+    while (next_event (self, block, &walk))
         if (event_files_waiting (self->files) >= WRITE_BYTES &&
             (!write_lines (self) || !prepare_file (self, true)))
             return false;
-    }
     return true;
 }
 
@@ -414,6 +441,7 @@ static void release (event_log_t *self)
     if (self->reader != NULL)
         store_reader_close (&self->reader);
     arena_free (self->arena);
+    event_view_room_free (&self->room);
     pthread_mutex_destroy (&self->lock);
     free (self);
 }

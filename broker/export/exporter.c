@@ -33,7 +33,11 @@ enum {
     WRITE_BYTES = 256 * 1024,     /* lines are written when they are so many bytes together */
     RETRY_MS = 1000,              /* after a write that failed */
     LOOK_MS = 1000,               /* between two looks at the file while nothing happens */
-    STEP_MS = 20                  /* between two steps of making the file smaller */
+    STEP_MS = 20,                 /* between two steps of making the file smaller */
+    FETCH_RECORD = 6,             /* so many items ahead */
+    FETCH_BODIES = 3,
+    FETCH_BYTES = 512,
+    FETCH_LINE = 64 /* of a cache */
 };
 
 struct exporter {
@@ -135,6 +139,25 @@ static bool render (exporter_t *self, const export_item_t *item, int64_t wall_ms
 
 /* Following the events. */
 
+static inline void fetch (const uint8_t *bytes, size_t length)
+{
+    for (size_t at = 0; at < length && at < FETCH_BYTES; at += FETCH_LINE)
+        __builtin_prefetch (bytes + at);
+}
+
+/* What was written back some time ago is in no cache: it is fetched while the lines before it are
+ * rendered, first the record, then what it points to. */
+static void fetch_ahead (const read_t *read, size_t i)
+{
+    if (i + FETCH_RECORD < read->items_count)
+        fetch ((const uint8_t *) read->items[i + FETCH_RECORD].record, sizeof (record_t));
+    if (i + FETCH_BODIES < read->items_count) {
+        const record_t *record = read->items[i + FETCH_BODIES].record;
+        fetch (buf_bytes (record->payload), record->payload == NULL ? 0 : record->payload_bytes);
+        fetch (buf_bytes (record->result), record->result == NULL ? 0 : record->result_bytes);
+    }
+}
+
 static bool read_page (exporter_t *self, read_t *read)
 {
     read->kind = READ_EXPORT;
@@ -193,6 +216,7 @@ static bool follow_page (exporter_t *self, bool *more)
         const export_item_t *item = &read.items[i];
         if (item->pos <= self->after_pos)
             continue;
+        fetch_ahead (&read, i);
         good = render (self, item, wall_ms);
         if (good && self->lines.length >= WRITE_BYTES)
             good = write_lines (self, item->pos);

@@ -54,10 +54,13 @@ static int by_number (const void *a, const void *b)
 
 bool open_questions_read (open_questions_t *out, store_reader_t *reader, const record_t *record)
 {
-    row_key_t key = ROW_KEY_INIT;
-    *out = (open_questions_t){0};
+    out->views = NULL;
+    out->count = 0;
+    out->rows = NULL;
     if (record->status != TMQ_STATUS_INPUT_REQUIRED)
         return true;
+    row_key_t key = ROW_KEY_INIT;
+    out->read = (read_t){0};
     row_key_text (&key, record->ns);
     row_key_bytes (&key, record->id.bytes, sizeof (record->id.bytes));
     buf_t *prefix = buf_new (key.bytes, key.length);
@@ -68,10 +71,10 @@ bool open_questions_read (open_questions_t *out, store_reader_t *reader, const r
     read->limit = QUESTIONS_MAX;
     bool good = store_reader_run (reader, read) == STORE_OK;
     buf_drop (prefix);
-    if (!good)
-        return false;
     out->views = memory_zero (read->rows_count, sizeof (*out->views));
     out->rows = memory_zero (read->rows_count, sizeof (*out->rows));
+    if (!good)
+        return false;
     for (size_t i = 0; i < read->rows_count; i++)
         take (out, record, &read->rows[i], key.length);
     qsort (out->views, out->count, sizeof (*out->views), by_number);
@@ -80,6 +83,8 @@ bool open_questions_read (open_questions_t *out, store_reader_t *reader, const r
 
 void open_questions_clear (open_questions_t *self)
 {
+    if (self->rows == NULL)
+        return;
     for (size_t i = 0; i < self->count; i++) {
         free ((char *) (uintptr_t) self->views[i].key);
         taskmq__question_row__free_unpacked (self->rows[i], NULL);

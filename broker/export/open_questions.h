@@ -14,8 +14,8 @@
 typedef struct open_questions {
     question_view_t *views; /* in the order of asking; they borrow from the record, too */
     size_t count;
+    Taskmq__QuestionRow **rows; /* NULL: the task waits for none, and nothing was read */
     read_t read;
-    Taskmq__QuestionRow **rows;
 } open_questions_t;
 
 /* Reads those of the record's task, if it waits for input: those among the first 4 MiB of its

@@ -353,9 +353,9 @@ bool behind_has (behind_t *self, int64_t number)
     return has;
 }
 
-bool behind_follow (behind_t *self, read_t *read)
+bool behind_follow (behind_t *self, read_t *read, bool *lacks)
 {
-    return follow_take (&self->followed, read);
+    return follow_take (&self->followed, read, lacks);
 }
 
 void behind_forgets (behind_t *self, uint64_t upto_seq)

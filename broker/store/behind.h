@@ -81,7 +81,7 @@ store_code_t behind_wait_all (behind_t *self, overlay_t **out, store_error_t *er
 /* A task whose row is not its latest state. */
 bool behind_has (behind_t *self, int64_t number);
 /* Answers a READ_EXPORT from what was written last (follow_take). */
-bool behind_follow (behind_t *self, read_t *read);
+bool behind_follow (behind_t *self, read_t *read, bool *lacks);
 
 /* What `forget` forgot. Before its commit, where events begin now; behind it, the namespaces that
  * are gone, which are copied. */

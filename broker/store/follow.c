@@ -11,6 +11,8 @@
 /* As much as may be dirty (A12): a follower that lags by more reads the tables. */
 enum { BYTES_MAX = 64 * 1024 * 1024 };
 
+enum { FETCH_AHEAD = 16 }; /* events */
+
 typedef struct followed_set {
     struct followed_set *next;
     dirty_t dirty;
@@ -99,36 +101,56 @@ void follow_put (followed_t *self, dirty_t *dirty)
     }
 }
 
-static int item_compare (const void *a, const void *b)
-{
-    uint64_t left = ((const export_item_t *) a)->pos;
-    uint64_t right = ((const export_item_t *) b)->pos;
-    return (left > right) - (left < right);
-}
-
-/* The set is the read's alone now: the bodies that older images had may go into the latest. */
-static void answer (followed_set_t *set, read_t *read)
+/* The images that are news, by their positions: those of a set are as many as its events, so each
+ * image has a place of its own. 0: none stands there, else its place in the list plus one. */
+static uint32_t *find_places (const followed_set_t *set, uint64_t after_pos, size_t *count)
 {
     const images_t *images = &set->dirty.images;
+    *count = (size_t) (set->last_pos - after_pos);
+    uint32_t *places = memory_zero (*count, sizeof (*places));
+    for (size_t i = 0; i < images->count; i++)
+        if (images->list[i].pos > after_pos)
+            places[images->list[i].pos - after_pos - 1] = (uint32_t) i + 1;
+    return places;
+}
+
+/* The bodies that older images had may go into the latest. False: it lacks one even so. */
+static bool take_bodies (record_t *record, const image_t *image)
+{
+    if (record->payload == NULL)
+        record->payload = buf_keep (image->payload);
+    if (record->result == NULL)
+        record->result = buf_keep (image->result);
+    return (record->payload != NULL || record->payload_bytes == 0) &&
+           (record->result != NULL || record->result_bytes == 0);
+}
+
+/* The set is the read's alone now. Its records are in no cache any more: each is fetched while
+ * those before it are looked at. */
+static void answer (followed_set_t *set, read_t *read, bool *lacks)
+{
+    const images_t *images = &set->dirty.images;
+    size_t count;
+    uint32_t *places = find_places (set, read->after_pos, &count);
     read->items = memory_alloc (images->count * sizeof (export_item_t));
-    for (size_t i = 0; i < images->count; i++) {
-        const image_t *image = &images->list[i];
-        record_t *record = image->record;
-        if (image->pos <= read->after_pos)
+    *lacks = false;
+    for (size_t i = 0; i < count; i++) {
+        if (i + FETCH_AHEAD < count && places[i + FETCH_AHEAD] != 0)
+            __builtin_prefetch (&images->list[places[i + FETCH_AHEAD] - 1].record->payload);
+        if (places[i] == 0)
             continue;
-        if (record->payload == NULL)
-            record->payload = buf_keep (image->payload);
-        if (record->result == NULL)
-            record->result = buf_keep (image->result);
+        const image_t *image = &images->list[places[i] - 1];
+        record_t *record = image->record;
+        *lacks = !take_bodies (record, image) || *lacks;
         read->items[read->items_count++] = (export_item_t){image->pos, record->last_seq, record};
     }
-    qsort (read->items, read->items_count, sizeof (export_item_t), item_compare);
+    free (places);
     read->upto_pos = set->last_pos;
     read->held = set;
     read->release = set_free;
 }
 
-bool follow_take (followed_t *self, read_t *read)
+bool follow_take (followed_t *self, read_t *read, bool *lacks)
 {
     followed_set_t *passed = NULL;
     followed_set_t *set = NULL;
@@ -150,7 +172,7 @@ bool follow_take (followed_t *self, read_t *read)
     }
     if (set == NULL)
         return false;
-    answer (set, read);
+    answer (set, read, lacks);
     read->more = more;
     return true;
 }

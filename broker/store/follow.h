@@ -28,8 +28,8 @@ void follow_destroy (followed_t *self);
 /* Takes one write-back, whose rows reads can see by now; *dirty becomes empty. */
 void follow_put (followed_t *self, dirty_t *dirty);
 /* Answers a READ_EXPORT with the write-back that its after_pos falls into or is followed by; false:
- * it is not here, read the tables. The items' records may lack bodies, which earlier write-backs
- * had. */
-bool follow_take (followed_t *self, read_t *read);
+ * it is not here, read the tables. *lacks: records of some items lack bodies, which earlier
+ * write-backs had. */
+bool follow_take (followed_t *self, read_t *read, bool *lacks);
 
 #endif

@@ -18,12 +18,7 @@
 #include "json.h"
 #include "sim/rng.h"
 
-    enum {
-        LINES = 20000,
-        TEXT_MAX = 400,
-        TEXTS = 64,
-        LABELS = 4
-    };
+enum { LINES = 20000, TEXT_MAX = 400, TEXTS = 64, LABELS = 4 };
 
 /* Texts of a line, until the next one. One draw a statement: the order within an initialiser is the
  * compiler's. */

@@ -334,9 +334,10 @@ store_code_t pg_reader_run (store_reader_t *base, read_t *read, store_error_t *e
     pg_store_t *store = (pg_store_t *) base->store;
     pg_page_t page = {.store = store, .reader = self, .read = read};
     page.entries.page = &page;
-    if (read->kind == READ_EXPORT && !read->from_tables && behind_follow (store->behind, read)) {
-        export_place_clear (&self->place); /* it is not where the walk stands */
-        return read_run (&page, pg_page_complete, error);
-    }
-    return read_run (&page, KINDS[read->kind], error);
+    bool lacks;
+    if (read->kind != READ_EXPORT || read->from_tables ||
+        !behind_follow (store->behind, read, &lacks))
+        return read_run (&page, KINDS[read->kind], error);
+    export_place_clear (&self->place); /* it is not where the walk stands */
+    return lacks ? read_run (&page, pg_page_complete, error) : STORE_OK;
 }

@@ -712,8 +712,8 @@ store_code_t readers_run (readers_t *self, read_t *read, store_error_t *error)
     return code;
 }
 
-store_code_t readers_complete (readers_t *self, read_t *read, store_error_t *error)
+store_code_t readers_complete (readers_t *self, read_t *read, bool lacks, store_error_t *error)
 {
     export_walk_clear (&self->export); /* it is not where the walk stands */
-    return export_complete (&self->export, &self->view, read, error);
+    return lacks ? export_complete (&self->export, &self->view, read, error) : STORE_OK;
 }

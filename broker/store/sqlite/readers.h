@@ -18,8 +18,8 @@ store_code_t readers_open (readers_t *self, const char *directory, gate_t *gate,
                            uint32_t page_us_max, store_error_t *error);
 void readers_close (readers_t *self); /* accepts an all-zero object */
 store_code_t readers_run (readers_t *self, read_t *read, store_error_t *error);
-/* Fetches the bodies that items of a READ_EXPORT lack; items that are no longer their task's newest
- * state leave: a newer one follows. */
-store_code_t readers_complete (readers_t *self, read_t *read, store_error_t *error);
+/* Of a READ_EXPORT that was answered from memory: fetches the bodies that its items lack. Items
+ * that are no longer their task's newest state leave then: a newer one follows. */
+store_code_t readers_complete (readers_t *self, read_t *read, bool lacks, store_error_t *error);
 
 #endif

@@ -172,7 +172,6 @@ static store_code_t take_block (view_t *view, read_t *read, size_t *capacity, sq
         .count = (uint32_t) sqlite3_column_int64 (row, ROW_EVENTS_COUNT),
         .list = buf_new (list, (size_t) sqlite3_column_bytes (row, ROW_EVENTS_LIST)),
     };
-    block.mixed = event_list_is_mixed (block.list);
     read->blocks = memory_grow (read->blocks, capacity, read->blocks_count, sizeof (event_block_t));
     read->blocks[read->blocks_count++] = block;
     return STORE_OK;
@@ -229,8 +228,8 @@ store_code_t export_blocks_page (const export_walk_t *self, view_t *view, read_t
 
 static bool is_whole (const record_t *record)
 {
-    return buf_length (record->payload) == record->payload_bytes &&
-           buf_length (record->result) == record->result_bytes;
+    return (record->payload != NULL || record->payload_bytes == 0) &&
+           (record->result != NULL || record->result_bytes == 0);
 }
 
 /* *still: the row stands at the same event, and the record has its bodies now. */
@@ -261,8 +260,9 @@ static store_code_t complete_page (const export_walk_t *self, view_t *view, read
                                    size_t *next, size_t *kept, store_error_t *error)
 {
     bool began = false;
+    bool over = false;
     store_code_t code = STORE_OK;
-    while (code == STORE_OK && *next < read->items_count && !(began && view_is_over (view))) {
+    while (code == STORE_OK && *next < read->items_count && !over) {
         bool stays = true;
         export_item_t item = read->items[*next];
         if (!is_whole (item.record)) {
@@ -271,6 +271,7 @@ static store_code_t complete_page (const export_walk_t *self, view_t *view, read
             began = began || code == STORE_OK;
             if (code == STORE_OK)
                 code = complete (self, view, item.record, &stays, error);
+            over = view_is_over (view);
         }
         if (stays)
             read->items[(*kept)++] = item;

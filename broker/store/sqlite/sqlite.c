@@ -169,9 +169,11 @@ static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store
 {
     sqlite_store_t *self = (sqlite_store_t *) base->store;
     readers_t *readers = &((sqlite_reader_t *) base)->readers;
-    if (read->kind == READ_EXPORT && !read->from_tables && behind_follow (self->behind, read))
-        return readers_complete (readers, read, error);
-    return readers_run (readers, read, error);
+    bool lacks;
+    if (read->kind != READ_EXPORT || read->from_tables ||
+        !behind_follow (self->behind, read, &lacks))
+        return readers_run (readers, read, error);
+    return readers_complete (readers, read, lacks, error);
 }
 
 static store_code_t sqlite_backup (store_t *base, store_backup_t *backup, store_error_t *error)
