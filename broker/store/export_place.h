@@ -40,7 +40,8 @@ typedef enum export_step {
     EXPORT_DAMAGED, /* … and it is no list of events from somewhere on */
 } export_step_t;
 
-/* Goes on by one event of the block that it stands in. *out, for an EVENT: points into the block. */
+/* Goes on by one event of the block that it stands in. *out, for an EVENT, points into the
+ * block. */
 export_step_t export_place_next (export_place_t *self, packed_event_t *out, uint64_t *pos);
 
 #endif

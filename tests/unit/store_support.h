@@ -90,9 +90,11 @@ void directory_remove (const char *path);
     }
 #define ON(test, uri) ON_WITH (test, fixture_setup, fixture_teardown, uri)
 #ifdef FIXTURE_POSTGRESQL /* the same suites on a real one: tests/postgres/store_fixture.c */
-#define ON_ALL(test) ON (test, "postgresql")
+#define ON_ALL_WITH(test, setup, teardown) ON_WITH (test, setup, teardown, "postgresql")
 #else
-#define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
+#define ON_ALL_WITH(test, setup, teardown)                                                         \
+    ON_WITH (test, setup, teardown, "memory"), ON_WITH (test, setup, teardown, "sqlite")
 #endif
+#define ON_ALL(test) ON_ALL_WITH (test, fixture_setup, fixture_teardown)
 
 #endif

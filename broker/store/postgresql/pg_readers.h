@@ -9,7 +9,7 @@
  * takes so many rows. What is bounded by nothing else, a bad plan or a lock, is bounded by
  * statement_timeout: then the page is done again, with twice the time.
  *
- * However many readers a store has, they share READERS_LINKS links, a page each in turn. */
+ * However many readers a store has, they share PG_READERS_LINKS links, a page each in turn. */
 #ifndef TASKMQ_STORE_PG_READERS_H
 #define TASKMQ_STORE_PG_READERS_H
 
@@ -17,11 +17,8 @@
 
 enum {
     PG_READERS_LINKS = 2,
-    PG_READERS_TIMEOUT_MS = 500,       /* of a statement, at first … */
-    PG_READERS_TIMEOUT_MS_MAX = 32000, /* … and at most */
-    PG_READERS_ROWS = 64,              /* taken by a statement, when each may be large */
-    PG_READERS_SMALL_ROWS = 512,       /* … of small ones: numbers, ids */
-    PG_READERS_BYTES = 4 * 1024 * 1024 /* of bodies taken by a statement, but for the first one */
+    PG_READERS_TIMEOUT_MS = 500,      /* of a statement, at first … */
+    PG_READERS_TIMEOUT_MS_MAX = 32000 /* … and at most */
 };
 
 typedef struct pg_readers pg_readers_t;

@@ -10,13 +10,18 @@
 #define TASKMQ_STORE_PG_READERS_PAGE_H
 
 #include "store/export_place.h"
-#include "store/postgresql/pg_readers.h"
 #include "store/postgresql/pg_readers_sql.h"
 #include "store/postgresql/pg_rows.h"
 #include "store/postgresql/pg_schema.h"
+#include "store/postgresql/pg_store.h"
 #include "store/ranges.h"
 
-enum { PG_READERS_ARRAYS = 6 };
+enum {
+    PG_READERS_ROWS = 64,               /* taken by a statement, when each may be large */
+    PG_READERS_SMALL_ROWS = 512,        /* … of small ones: numbers, ids */
+    PG_READERS_BYTES = 4 * 1024 * 1024, /* of bodies taken by a statement, but for the first one */
+    PG_READERS_ARRAYS = 6
+};
 
 /* One of the shared links, with what its thread needs beside it. */
 typedef struct pg_desk {

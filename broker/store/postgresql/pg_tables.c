@@ -308,8 +308,10 @@ static store_code_t read_order (pg_tables_t *self, store_error_t *error)
         return code;
     self->order = (order_t){0};
     self->order_known = PQntuples (row) == 1;
-    if (self->order_known)
-        self->order_known = order_unpack (&self->order, pg_bytes (row, 0, 0, &length), length);
+    if (self->order_known) {
+        const uint8_t *body = pg_bytes (row, 0, 0, &length);
+        self->order_known = order_unpack (&self->order, body, length);
+    }
     PQclear (row);
     code = pg_link_run (&self->link, PG_SQL_NEWEST_TASK, NULL, &row, error);
     if (code == STORE_OK && PQntuples (row) == 1 && pg_int8 (row, 0, 1) > self->order.high)

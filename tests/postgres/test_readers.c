@@ -1,0 +1,380 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The readers of the postgresql backend: their plans, pages as short as can be, a table that is
+ * locked, sessions that are cut. What each read answers, the suites of every backend say. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "ids.h"
+#include "store/postgresql/pg_readers.h"
+#include "store/postgresql/pg_readers_sql.h"
+#include "store_fixture.h"
+#include "support/timing.h"
+
+enum { TASKS = 3000, PAGE_ITEMS = 100 };
+
+/* Plans. */
+
+typedef struct plan {
+    pg_read_statement_t statement;
+    const char *index; /* the one that is walked */
+    const char *step;  /* … and others that a step of it may use; NULL: none */
+} plan_t;
+
+static const plan_t PLANS[] = {
+    {PG_WALK_BY_QUEUE, "task_queue", "label_found"},
+    {PG_WALK_BY_SESSION, "task_session", "label_found"},
+    {PG_WALK_BY_LABEL, "label_found", "task_pkey"},
+    {PG_WALK_BY_PARENT, "task_parent", "label_found"},
+    {PG_WALK_BY_NUMBER, "task_pkey", "label_found"},
+    {PG_FEW_BY_QUEUE, "task_queue", NULL},
+    {PG_FEW_BY_SESSION, "task_session", NULL},
+    {PG_FEW_BY_LABEL, "label_found", NULL},
+    {PG_COUNT_BY_QUEUE, "task_queue", NULL},
+    {PG_COUNT_BY_NUMBER, "task_pkey", NULL},
+    {PG_SPACE, "namespace_name_key", NULL},
+    {PG_QUEUES, "task_queue", NULL},
+    {PG_BOUNDS, "task_pkey", NULL},
+    {PG_CREATED, "task_pkey", NULL},
+    {PG_ORDER, "row_pkey", NULL},
+    {PG_RECORDS, "task_pkey", "label_found"},
+    {PG_NEWEST_IDS, "task_id", NULL},
+    {PG_IDS, "task_pkey", NULL},
+    {PG_NEWEST_OF, "task_id", "namespace_name_key"},
+    {PG_ATTEMPTS, "attempt_pkey", NULL},
+    {PG_LASTING, "task_lasting", NULL},
+    {PG_ROWS, "row_pkey", NULL},
+    {PG_WHOLE_WINDOW, "task_pkey", "namespace_pkey"},
+    {PG_WHOLE_NEXT, "task_pkey", "namespace_pkey"},
+    {PG_WHOLE_ROWS, "task_pkey", "namespace_name_key"},
+    {PG_EVENTS_UPTO, "event_pkey", NULL},
+    {PG_EVENTS_BLOCK, "event_pkey", NULL},
+    {PG_EVENTS_FROM, "event_pkey", NULL},
+    {PG_EVENTS_FIRST, "event_pkey", NULL},
+    {PG_POS_UPTO, "event_pos", "namespace_pkey"},
+    {PG_POS_AFTER, "event_pos", "namespace_pkey"},
+    {PG_EXPORT_NEWEST, "task_id", NULL},
+};
+
+static int parameters_of (const char *text)
+{
+    int most = 0;
+    for (const char *at = strchr (text, '$'); at != NULL; at = strchr (at + 1, '$'))
+        most = atoi (at + 1) > most ? atoi (at + 1) : most;
+    return most;
+}
+
+/* The plan as JSON, as a session of a reader has it. */
+static char *explain (const fixture_t *fixture, const char *text)
+{
+    bytes_t sql = BYTES_INIT;
+    char head[640];
+    snprintf (head, sizeof (head),
+              "SET search_path = %s; SET jit = off; SET plan_cache_mode = force_generic_plan; ",
+              store_fixture_schema (fixture));
+    bytes_append_text (&sql, head);
+    bytes_append_text (&sql, PG_READ_SESSION);
+    bytes_append_text (&sql, "; PREPARE s AS ");
+    bytes_append_text (&sql, text);
+    bytes_append_text (&sql, "; EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE s (");
+    for (int i = 0; i < parameters_of (text); i++)
+        bytes_append_text (&sql, i == 0 ? "NULL" : ", NULL");
+    bytes_append_text (&sql, ")");
+    bytes_append_byte (&sql, '\0');
+    char *plan = postgres_sql (store_fixture_server (), (const char *) sql.data);
+    bytes_free (&sql);
+    return plan;
+}
+
+/* Each scan of an index: it is one of these two, and has a condition, unless all namespaces are
+ * meant. */
+static void check_indexes (const plan_t *plan, const char *json)
+{
+    static const char NAME[] = "\"Index Name\": \"";
+    bool found = false;
+    for (const char *at = strstr (json, NAME); at != NULL; at = strstr (at + 1, NAME)) {
+        char name[64];
+        snprintf (name, sizeof (name), "%.*s", (int) strcspn (at + strlen (NAME), "\""),
+                  at + strlen (NAME));
+        bool walked = strcmp (name, plan->index) == 0;
+        if (!walked && (plan->step == NULL || strcmp (name, plan->step) != 0))
+            fail_msg ("statement %d goes through %s: %s", plan->statement, name, json);
+        found = found || walked;
+        const char *condition = strstr (at, "\"Index Cond\"");
+        const char *node = strstr (at, "\"Node Type\"");
+        bool has = condition != NULL && (node == NULL || condition < node);
+        if (!has && strcmp (name, "namespace_pkey") != 0)
+            fail_msg ("statement %d walks all of %s: %s", plan->statement, name, json);
+    }
+    if (!found)
+        fail_msg ("statement %d does not go through %s: %s", plan->statement, plan->index, json);
+}
+
+static void check_plans (const fixture_t *fixture)
+{
+    static const char *const NEVER[] = {"\"Sort\"", "Seq Scan", "Bitmap", "\"Hash", "Merge Join"};
+    assert_int_equal (sizeof (PLANS) / sizeof (PLANS[0]), PG_READ_STATEMENTS);
+    for (size_t i = 0; i < PG_READ_STATEMENTS; i++) {
+        char *json = explain (fixture, PG_READ_TEXTS[PLANS[i].statement]);
+        assert_int_equal (PLANS[i].statement, i);
+        for (size_t k = 0; k < sizeof (NEVER) / sizeof (NEVER[0]); k++)
+            if (strstr (json, NEVER[k]) != NULL)
+                fail_msg ("statement %d has %s: %s", (int) i, NEVER[k], json);
+        check_indexes (&PLANS[i], json);
+        free (json);
+    }
+}
+
+/* Whatever the server knows of the tables: nothing, that they are full, that one status has all. */
+static void each_statement_walks_a_range_of_its_index (void **state)
+{
+    fixture_t *f = *state;
+    check_plans (f);
+    fixture_submit (f, 1, TASKS);
+    fixture_settle (f);
+    check_plans (f);
+    store_fixture_sql (f, "ANALYZE; SELECT 1");
+    check_plans (f);
+}
+
+/* Pages. */
+
+static int short_setup (void **state)
+{
+    fixture_t *f = fixture_new (*state);
+    f->options.read_us_max = 0;
+    fixture_open (f);
+    *state = f;
+    return 0;
+}
+
+/* Each transaction is over when it begins: whatever looks at the clock before it has moved on would
+ * never end. */
+static void every_read_ends_in_the_shortest_pages (void **state)
+{
+    fixture_t *f = *state;
+    tmq_id_t id = test_id (1);
+    static const char *const QUEUES[] = {"mail"};
+    fixture_submit (f, 1, TASKS);
+    fixture_settle (f);
+    filter_t filter = {.ns = "default", .queues = QUEUES, .queues_count = 1};
+    read_t list = {.kind = READ_LIST, .filter = filter, .limit = TASKS};
+    fixture_read (f, &list);
+    assert_int_equal (list.records_count, TASKS);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_int_equal (list.records[i]->number, TASKS - i);
+    read_clear (&list);
+    read_t count = {.kind = READ_COUNT, .filter = filter};
+    fixture_read (f, &count);
+    assert_int_equal (count.count, TASKS);
+    read_t resolve = {.kind = READ_RESOLVE, .filter = filter};
+    for (size_t i = 0; i < 6; i++)
+        snprintf (resolve.suffix + 2 * i, 3, "%02x", id.bytes[10 + i]);
+    fixture_read (f, &resolve);
+    assert_int_equal (resolve.count, 1);
+    read_t history = {.kind = READ_HISTORY, .filter = filter, .last_seq = TASKS, .limit = 5};
+    fixture_read (f, &history);
+    uint64_t seq;
+    assert_int_equal (list_seqs (history.list, &seq, 1), 1);
+    read_clear (&history);
+    read_t export = {.kind = READ_EXPORT, .limit = SIZE_MAX, .from_tables = true};
+    fixture_read (f, &export);
+    assert_int_equal (export.items_count, TASKS);
+    read_clear (&export);
+    read_t whole = {.kind = READ_WHOLE, .limit = TASKS};
+    fixture_read (f, &whole);
+    assert_int_equal (whole.records_count, TASKS);
+    read_clear (&whole);
+}
+
+/* The export. */
+
+static void export_from (fixture_t *f, uint64_t after_pos, size_t limit, size_t bytes_max,
+                         read_t *out)
+{
+    *out = (read_t){.kind = READ_EXPORT,
+                    .limit = limit,
+                    .bytes_max = bytes_max,
+                    .after_pos = after_pos,
+                    .from_tables = true};
+    fixture_read (f, out);
+}
+
+static void the_export_follows_its_reader_anywhere (void **state)
+{
+    fixture_t *f = *state;
+    static const uint64_t STARTS[] = {0, 5, 1500, 20, TASKS, 3};
+    fixture_submit (f, 1, TASKS);
+    fixture_settle (f);
+    for (size_t i = 0; i < sizeof (STARTS) / sizeof (STARTS[0]); i++) {
+        read_t read;
+        bool ended = STARTS[i] == TASKS;
+        export_from (f, STARTS[i], PAGE_ITEMS, 0, &read);
+        assert_int_equal (read.more, !ended);
+        assert_int_equal (read.items_count, ended ? 0 : PAGE_ITEMS);
+        if (!ended)
+            assert_int_equal (read.items[0].pos, STARTS[i] + 1);
+        read_clear (&read);
+    }
+}
+
+/* A page that its bytes end in the middle of a block is followed by one that has the rest. */
+static void the_export_ends_at_its_bytes (void **state)
+{
+    fixture_t *f = *state;
+    enum { SOME = 50, BODY_BYTES = 1000 };
+    static const uint8_t BODY[BODY_BYTES] = {7};
+    batch_t *batch = fixture_batch (f);
+    for (int64_t number = 1; number <= SOME; number++) {
+        record_t record = test_record (number);
+        record.payload = buf_new (BODY, sizeof (BODY));
+        record.payload_bytes = BODY_BYTES;
+        fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+        buf_drop (record.payload);
+    }
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    uint64_t pos = 0;
+    size_t pages = 0;
+    for (bool more = true; more; pages++) {
+        read_t read;
+        export_from (f, pos, SOME, 4 * BODY_BYTES, &read);
+        for (size_t i = 0; i < read.items_count; i++) {
+            assert_int_equal (read.items[i].pos, pos + 1 + i);
+            assert_int_equal (buf_length (read.items[i].record->payload), BODY_BYTES);
+        }
+        assert_true (read.items_count <= 4);
+        assert_false (read.gap);
+        pos = read.upto_pos;
+        more = read.more;
+        read_clear (&read);
+    }
+    assert_int_equal (pos, SOME);
+    assert_true (pages >= SOME / 4);
+}
+
+/* What stands far apart, and in many namespaces, comes in the order of numbers. */
+static void whole_tasks_come_in_order_over_gaps_and_namespaces (void **state)
+{
+    fixture_t *f = *state;
+    static const int64_t NUMBERS[] = {3, 4, 300, 5000, 5001, 1000000};
+    static const char *const SPACES[] = {"b", "a", "default", "a", "c", "b"};
+    enum { COUNT = 6 };
+    batch_t *batch = fixture_batch (f);
+    for (size_t i = 0; i < COUNT; i++) {
+        record_t record = test_record (NUMBERS[i]);
+        record.ns = SPACES[i];
+        batch_add_record (batch, &record);
+    }
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    read_t read = {.kind = READ_WHOLE, .limit = COUNT - 1};
+    fixture_read (f, &read);
+    assert_int_equal (read.records_count, COUNT - 1);
+    assert_true (read.more);
+    for (size_t i = 0; i < read.records_count; i++) {
+        assert_int_equal (read.records[i]->number, NUMBERS[i]);
+        assert_string_equal (read.records[i]->ns, SPACES[i]);
+    }
+    read_clear (&read);
+    read = (read_t){.kind = READ_WHOLE, .limit = 10, .after_number = NUMBERS[COUNT - 2]};
+    fixture_read (f, &read);
+    assert_int_equal (read.records_count, 1);
+    assert_false (read.more);
+    read_clear (&read);
+}
+
+/* Failures. */
+
+static size_t list_count (fixture_t *f)
+{
+    read_t read = {.kind = READ_LIST, .filter = {.ns = "default"}, .limit = TASKS};
+    fixture_read (f, &read);
+    size_t count = read.records_count;
+    read_clear (&read);
+    return count;
+}
+
+static void *hold_the_table (void *context)
+{
+    char sql[256];
+    snprintf (sql, sizeof (sql),
+              "BEGIN; LOCK TABLE %s.task IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep (%d.%d); COMMIT",
+              store_fixture_schema (context), 3 * PG_READERS_TIMEOUT_MS / 1000,
+              3 * PG_READERS_TIMEOUT_MS % 1000);
+    free (postgres_sql (store_fixture_server (), sql));
+    return NULL;
+}
+
+/* A statement that takes too long is given up, and done again: nobody is told that the database is
+ * away. */
+static void a_table_that_is_locked_is_waited_for (void **state)
+{
+    fixture_t *f = *state;
+    pthread_t holder;
+    fixture_submit (f, 1, 10);
+    fixture_settle (f);
+    assert_int_equal (list_count (f), 10);
+    assert_int_equal (pthread_create (&holder, NULL, hold_the_table, f), 0);
+    WAIT_FOR (store_fixture_sql (f, "SELECT count (*) FROM pg_locks WHERE mode = "
+                                    "'AccessExclusiveLock' AND granted AND relation = "
+                                    "'task'::regclass") == 1,
+              TIMING_PATIENCE_MS);
+    assert_int_equal (list_count (f), 10);
+    assert_int_equal (store_away_ms (f->store), 0);
+    pthread_join (holder, NULL);
+}
+
+static long long cut_readers (fixture_t *f)
+{
+    return store_fixture_sql (f, "SELECT count (pg_terminate_backend (pid)) FROM pg_stat_activity"
+                                 " WHERE application_name = 'taskmq reader'");
+}
+
+static void a_read_whose_session_was_cut_is_told_so_and_may_be_run_again (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 10);
+    fixture_settle (f);
+    assert_int_equal (list_count (f), 10);
+    assert_true (cut_readers (f) >= 1);
+    read_t read = {.kind = READ_COUNT, .filter = {.ns = "default"}};
+    store_code_t code = store_reader_run (f->reader, &read);
+    assert_int_equal (code, STORE_ERROR_AWAY);
+    assert_true (read.away);
+    assert_int_equal (read.count, 0);
+    WAIT_FOR (store_reader_run (f->reader, &read) == STORE_OK, TIMING_PATIENCE_MS);
+    assert_int_equal (read.count, 10);
+}
+
+static void a_patient_reader_waits (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 10);
+    fixture_settle (f);
+    assert_int_equal (list_count (f), 10);
+    store_reader_be_patient (f->reader);
+    assert_true (cut_readers (f) >= 1);
+    assert_int_equal (list_count (f), 10);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ON (each_statement_walks_a_range_of_its_index, "postgresql"),
+        ON_WITH (every_read_ends_in_the_shortest_pages, short_setup, fixture_teardown,
+                 "postgresql"),
+        ON (the_export_follows_its_reader_anywhere, "postgresql"),
+        ON (the_export_ends_at_its_bytes, "postgresql"),
+        ON (whole_tasks_come_in_order_over_gaps_and_namespaces, "postgresql"),
+        ON (a_table_that_is_locked_is_waited_for, "postgresql"),
+        ON (a_read_whose_session_was_cut_is_told_so_and_may_be_run_again, "postgresql"),
+        ON (a_patient_reader_waits, "postgresql"),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
