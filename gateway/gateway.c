@@ -22,8 +22,6 @@
 #include "rest/metrics.h"
 #include "timestamp.h"
 
-enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
-
 enum {
     CHECKS_MS = 1000,
     FILES_OWN = 32, /* that are open beside connections: the log, the loop, listeners, files read */
@@ -81,14 +79,13 @@ static bool begin_tokens (gateway_t *self)
     char error[TOKENS_ERROR_SIZE];
     const config_t *config = self->config;
     if (config->no_auth) {
-        static principal_t anybody = {.name = "anybody",
-                                      .roles = ROLE_OPERATOR,
-                                      .namespaces = {"default"},
-                                      .namespaces_count = 1,
-                                      .references = 1};
-        if (anybody.account == NULL && (anybody.account = account_new ()) == NULL)
+        const principal_t anybody = {.name = "anybody",
+                                     .roles = ROLE_OPERATOR,
+                                     .namespaces = {"default"},
+                                     .namespaces_count = 1};
+        self->service.anybody = principal_new (&anybody);
+        if (self->service.anybody == NULL)
             return fail ("GATEWAY-START", "memory is exhausted", "");
-        self->service.anybody = &anybody;
         log_write (LOG_LEVEL_WARNING, "GATEWAY-NO-AUTH",
                    "whoever reaches it may do everything: it was started with --insecure-no-auth",
                    NULL);
@@ -364,6 +361,7 @@ static void end (gateway_t *self)
     }
     mcp_free (&self->mcp);
     tokens_clear (&self->service.tokens);
+    principal_release (self->service.anybody);
     proxied_clear (&self->service.proxied);
     seal_wipe (&self->service.seal);
     loop_free (&self->loop);
@@ -376,7 +374,7 @@ int gateway_run (config_t *config)
 {
     gateway_t *self = calloc (1, sizeof *self);
     if (self == NULL)
-        return EXIT_BAD;
+        return EXIT_FAILURE;
     self->config = config;
     trees_count ();
     signal (SIGPIPE, SIG_IGN);
@@ -388,5 +386,5 @@ int gateway_run (config_t *config)
     if (good)
         log_write (LOG_LEVEL_INFO, "GATEWAY-STOPPED", "stopped", NULL);
     free (self);
-    return good ? EXIT_GOOD : EXIT_BAD;
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

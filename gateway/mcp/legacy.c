@@ -79,13 +79,7 @@ static void initialize (call_t *call)
             "{\"tools\":{\"listChanged\":true},\"logging\":{},\"tasks\":{\"list\":{},\"cancel\":{},"
             "\"requests\":{\"tools\":{\"call\":{}}}}}";
     json_write_raw (&writer, offered, strlen (offered));
-    json_write_key (&writer, "serverInfo");
-    json_write_object_begin (&writer);
-    json_write_key (&writer, "name");
-    json_write_text (&writer, "taskmq-gateway");
-    json_write_key (&writer, "version");
-    json_write_text (&writer, TASKMQ_VERSION);
-    json_write_object_end (&writer);
+    render_server_info (&writer, "serverInfo");
     if (call->tools->instructions != NULL) {
         json_write_key (&writer, "instructions");
         json_write_text (&writer, call->tools->instructions);

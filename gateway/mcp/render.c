@@ -81,9 +81,11 @@ void render_task (json_writer_t *writer, const tmq_task_t *task, era_t era)
 
 /* Results. */
 
-static void write_server (json_writer_t *writer)
+static const char SERVER_INFO_2026[] = META_PREFIX "serverInfo";
+
+void render_server_info (json_writer_t *writer, const char *key)
 {
-    json_write_key (writer, META_PREFIX "serverInfo");
+    json_write_key (writer, key);
     json_write_object_begin (writer);
     write_plain (writer, "name", "taskmq-gateway");
     write_plain (writer, "version", TASKMQ_VERSION);
@@ -94,7 +96,7 @@ void render_server (json_writer_t *writer)
 {
     json_write_key (writer, "_meta");
     json_write_object_begin (writer);
-    write_server (writer);
+    render_server_info (writer, SERVER_INFO_2026);
     json_write_object_end (writer);
 }
 
@@ -112,7 +114,7 @@ static void write_ours (json_writer_t *writer, const tmq_task_t *task, era_t era
     json_write_key (writer, "_meta");
     json_write_object_begin (writer);
     if (era == ERA_2026)
-        write_server (writer);
+        render_server_info (writer, SERVER_INFO_2026);
     if (related) {
         tmq_id_format (&task->id, id);
         json_write_key (writer, META_PREFIX "related-task");
@@ -123,7 +125,7 @@ static void write_ours (json_writer_t *writer, const tmq_task_t *task, era_t era
     json_object_foreach ((json_t *) foreign, key, value)
     {
         char *text = trees_text (value, JSON_COMPACT | JSON_ENCODE_ANY);
-        if (text != NULL && strcmp (key, META_PREFIX "serverInfo") != 0 &&
+        if (text != NULL && strcmp (key, SERVER_INFO_2026) != 0 &&
             strcmp (key, META_PREFIX "related-task") != 0) {
             json_write_foreign_key (writer, key);
             json_write_raw (writer, text, strlen (text));

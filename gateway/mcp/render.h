@@ -33,6 +33,8 @@ bool render_outcome (json_writer_t *writer, const tmq_task_t *task, era_t era, b
 bool render_is_error (const tmq_task_t *task);
 /* "content":[…] of one text, and isError. */
 void render_tool_error (json_writer_t *writer, const char *text, size_t length);
+/* Our name and version, as a member of that name. */
+void render_server_info (json_writer_t *writer, const char *key);
 /* "_meta":{…} of every result of 2026. */
 void render_server (json_writer_t *writer);
 

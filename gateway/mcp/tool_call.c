@@ -20,28 +20,34 @@ enum { PAGE = 100, DIGEST_BYTES = 16 };
 
 /* tools/list. */
 
+/* Where the page begins. False: answered. */
+static bool read_place (call_t *call, size_t *at)
+{
+    bytes_t plain = BYTES_INIT;
+    *at = 0;
+    if (json_object_get (call->params, "cursor") == NULL)
+        return true;
+    const bool good =
+        seal_open (&call->mcp->service->seal, &plain, SEAL_CURSOR, call_text (call, "cursor"),
+                   clock_ms (CLOCK_REALTIME)) == SEAL_GOOD &&
+        bytes_text (&plain) != NULL && sscanf (bytes_text (&plain), "mcp tools %zu", at) == 1;
+    bytes_free (&plain);
+    if (!good)
+        call_error (call, 200, RPC_PARAMS, "Invalid cursor", NULL);
+    return good;
+}
+
 void tool_list (call_t *call)
 {
     const tools_t *tools = call->tools;
     const unsigned roles = call->exchange->principal->roles;
-    const char *cursor = call_text (call, "cursor");
     bytes_t out = BYTES_INIT;
     bytes_t next = BYTES_INIT;
     char text[32];
-    size_t at = 0;
+    size_t at;
     size_t shown = 0;
-    if (cursor != NULL || json_object_get (call->params, "cursor") != NULL) {
-        bytes_t plain = BYTES_INIT;
-        const bool good = seal_open (&call->mcp->service->seal, &plain, SEAL_CURSOR, cursor,
-                                     clock_ms (CLOCK_REALTIME)) == SEAL_GOOD &&
-                          bytes_text (&plain) != NULL &&
-                          sscanf (bytes_text (&plain), "mcp tools %zu", &at) == 1;
-        bytes_free (&plain);
-        if (!good) {
-            call_error (call, 200, RPC_PARAMS, "Invalid cursor", NULL);
-            return;
-        }
-    }
+    if (!read_place (call, &at))
+        return;
     json_writer_t writer = call_result (call, &out, NULL);
     json_write_key (&writer, "tools");
     json_write_array_begin (&writer);

@@ -212,28 +212,20 @@ void task_answer (exchange_t *exchange)
         answer_invalid (exchange, "/answer", "%s", error);
 }
 
+static void write_inbox (json_writer_t *writer, const tmq_completion_t *completion)
+{
+    const tmq_inbox_t *inbox = completion->inbox;
+    json_write_key (writer, "items");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < inbox->count; i++)
+        view_write_question (writer, &inbox->questions[i]);
+    json_write_array_end (writer);
+    answer_next (writer, inbox->next, inbox->next != 0);
+}
+
 static void inbox_came (void *context, tmq_completion_t *completion)
 {
-    exchange_t *exchange = context;
-    response_t response;
-    if (!came_well (exchange, completion, NULL))
-        return;
-    const tmq_inbox_t *inbox = completion->inbox;
-    json_writer_t writer = answer_json (&response);
-    json_write_object_begin (&writer);
-    json_write_key (&writer, "items");
-    json_write_array_begin (&writer);
-    for (size_t i = 0; i < inbox->count; i++)
-        view_write_question (&writer, &inbox->questions[i]);
-    json_write_array_end (&writer);
-    json_write_key (&writer, "next");
-    if (inbox->next != 0)
-        json_write_uint (&writer, inbox->next);
-    else
-        json_write_null (&writer);
-    json_write_object_end (&writer);
-    json_write_newline (&writer);
-    answer (exchange, &response);
+    answer_object (context, completion, write_inbox);
 }
 
 void inbox_show (exchange_t *exchange)

@@ -167,6 +167,15 @@ void answer_object (exchange_t *exchange, const tmq_completion_t *completion,
     answer (exchange, &response);
 }
 
+void answer_next (json_writer_t *writer, uint64_t next, bool more)
+{
+    json_write_key (writer, "next");
+    if (more)
+        json_write_uint (writer, next);
+    else
+        json_write_null (writer);
+}
+
 const char *owner_of (const exchange_t *exchange)
 {
     const principal_t *principal = exchange->principal;

@@ -39,6 +39,8 @@ json_writer_t answer_json (response_t *response);
  * with what it tells. */
 void answer_object (exchange_t *exchange, const tmq_completion_t *completion,
                     void (*write) (json_writer_t *writer, const tmq_completion_t *completion));
+/* The member that every page has: where the next one begins, or null. */
+void answer_next (json_writer_t *writer, uint64_t next, bool more);
 
 /* On whose behalf the broker is asked: of one who may do it with his own tasks only. NULL: of
  * nobody. */

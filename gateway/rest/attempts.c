@@ -10,15 +10,6 @@
 #include "rest/subject.h"
 #include "view.h"
 
-static void write_next (json_writer_t *writer, uint64_t next, bool more)
-{
-    json_write_key (writer, "next");
-    if (more)
-        json_write_uint (writer, next);
-    else
-        json_write_null (writer);
-}
-
 /* Attempts. */
 
 static void write_attempts (json_writer_t *writer, const tmq_completion_t *completion)
@@ -29,7 +20,7 @@ static void write_attempts (json_writer_t *writer, const tmq_completion_t *compl
     for (size_t i = 0; i < list->count; i++)
         view_write_attempt (writer, &list->attempts[i], NULL, NULL);
     json_write_array_end (writer);
-    write_next (writer, list->next, list->next != 0);
+    answer_next (writer, list->next, list->next != 0);
 }
 
 static void attempts_came (void *context, tmq_completion_t *completion)
@@ -90,7 +81,7 @@ static void log_came (void *context, tmq_completion_t *completion)
     json_write_body (&writer, "text/plain", part->bytes, part->length);
     json_write_key (&writer, "end");
     json_write_uint (&writer, part->total);
-    write_next (&writer, end, part->more);
+    answer_next (&writer, end, part->more);
     json_write_object_end (&writer);
     json_write_newline (&writer);
     answer (exchange, &response);

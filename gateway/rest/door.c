@@ -165,42 +165,44 @@ static principal_t *identify (service_t *self, exchange_t *exchange, const char 
     return tokens_find (&self->tokens, given + sizeof bearer - 1, clock_ms (CLOCK_REALTIME));
 }
 
-static bool gate_token (service_t *self, exchange_t *exchange)
+/* It is nobody's request: why, and until when its address is to wait. Who has a good token does not
+ * wait for the faults of others at the same address. */
+static void refuse_stranger (service_t *self, exchange_t *exchange, bool tries, const char *flaw)
 {
+    const uint64_t *numbers = self->settings.numbers;
     const int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
     const int64_t wait_ms = failures_wait_ms (&self->failures, exchange->peer, now_ms);
+    problem_t problem = {.kind = PROBLEM_NOT_AUTHENTICATED, .detail = flaw};
+    if (flaw == NULL) {
+        problem = (problem_t){.kind = PROBLEM_BUSY,
+                              .detail = "as many people as may be (1000) have requests under way"};
+    } else if (wait_ms > 0) {
+        problem = (problem_t){.kind = PROBLEM_RATE_LIMITED,
+                              .detail = "too many wrong tokens from this address",
+                              .retry_after_ms = (uint32_t) wait_ms};
+    } else {
+        self->numbers.auth_failures++;
+        if (tries)
+            failures_add (&self->failures, exchange->peer, numbers[SETTING_FAILURES_MAX],
+                          numbers[SETTING_FAILURES_PAUSE], now_ms);
+        else
+            problem.detail = http_request_count (exchange->request, "cookie") > 0
+                                 ? session_flaw (exchange)
+                                 : WANTS_TOKEN;
+    }
+    refuse (self, exchange, &problem);
+}
+
+static bool gate_token (service_t *self, exchange_t *exchange)
+{
     const bool tries =
         http_request_count (exchange->request, "authorization") > 0 || is_proxied (self, exchange);
     const char *flaw;
     if (exchange->route->access == ACCESS_PUBLIC)
         return true;
     principal_t *principal = identify (self, exchange, &flaw);
-    if (principal == NULL && flaw == NULL) {
-        refuse (self, exchange,
-                &(problem_t){.kind = PROBLEM_BUSY,
-                             .detail = "as many people as may be (1000) have requests under way"});
-        return false;
-    }
-    /* Who has a good token does not wait for the faults of others at the same address. */
-    if (principal == NULL && wait_ms > 0) {
-        refuse (self, exchange,
-                &(problem_t){.kind = PROBLEM_RATE_LIMITED,
-                             .detail = "too many wrong tokens from this address",
-                             .retry_after_ms = (uint32_t) wait_ms});
-        return false;
-    }
     if (principal == NULL) {
-        self->numbers.auth_failures++;
-        if (tries)
-            failures_add (&self->failures, exchange->peer,
-                          self->settings.numbers[SETTING_FAILURES_MAX],
-                          self->settings.numbers[SETTING_FAILURES_PAUSE], now_ms);
-        refuse (self, exchange,
-                &(problem_t){.kind = PROBLEM_NOT_AUTHENTICATED,
-                             .detail = tries ? flaw
-                                       : http_request_count (exchange->request, "cookie") > 0
-                                           ? session_flaw (exchange)
-                                           : WANTS_TOKEN});
+        refuse_stranger (self, exchange, tries, flaw);
         return false;
     }
     if (tries)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/trees.h"
+#include "exposition.h"
 #include "rest/routes.h"
 
 static const struct {
@@ -27,21 +28,16 @@ uint64_t metrics_bucket_us (size_t bucket)
     return buckets[bucket].us;
 }
 
-static void put_head (bytes_t *out, const char *name, const char *type, const char *help)
-{
-    bytes_append_format (out, "# HELP taskmq_%s %s\n# TYPE taskmq_%s %s\n", name, help, name, type);
-}
-
 static void put_number (bytes_t *out, const char *name, const char *type, const char *help,
                         uint64_t value)
 {
-    put_head (out, name, type, help);
+    exposition_head (out, name, type, help);
     bytes_append_format (out, "taskmq_%s %" PRIu64 "\n", name, value);
 }
 
 static void put_answers (bytes_t *out, const service_numbers_t *numbers)
 {
-    put_head (out, "gateway_http_requests_total", "counter", "requests answered");
+    exposition_head (out, "gateway_http_requests_total", "counter", "requests answered");
     for (size_t row = 0; row < SERVICE_ROUTES_MAX; row++) {
         const route_t *route = routes_at (row);
         for (size_t status = 0; status < SERVICE_STATUSES; status++)
@@ -59,8 +55,8 @@ static void put_answers (bytes_t *out, const service_numbers_t *numbers)
 static void put_times (bytes_t *out, const service_numbers_t *numbers)
 {
     uint64_t count = 0;
-    put_head (out, "gateway_http_request_duration_seconds", "histogram",
-              "from the head of a request to its answer");
+    exposition_head (out, "gateway_http_request_duration_seconds", "histogram",
+                     "from the head of a request to its answer");
     for (size_t i = 0; i < SERVICE_TIMES; i++) {
         count += numbers->times[i];
         bytes_append_format (
@@ -83,7 +79,7 @@ static void put_links (bytes_t *out, const service_t *service, const char *name,
                        const char *help, uint64_t (*value) (const link_numbers_t *))
 {
     link_numbers_t numbers;
-    put_head (out, name, type, help);
+    exposition_head (out, name, type, help);
     for (size_t i = 0; i < service->links_count; i++) {
         link_count (service->links[i], &numbers);
         bytes_append_format (out, "taskmq_%s{namespace=\"%s\"} %" PRIu64 "\n", name,
@@ -128,8 +124,8 @@ static uint64_t cancels_dropped_of (const link_numbers_t *numbers)
 
 static void put_refused (bytes_t *out, const service_numbers_t *numbers)
 {
-    put_head (out, "gateway_refused_total", "counter",
-              "requests that were refused before they were served");
+    exposition_head (out, "gateway_refused_total", "counter",
+                     "requests that were refused before they were served");
     for (size_t kind = 0; kind < PROBLEM_KINDS; kind++)
         if (numbers->refused[kind] > 0)
             bytes_append_format (out, "taskmq_gateway_refused_total{reason=\"%s\"} %" PRIu64 "\n",
@@ -148,7 +144,7 @@ static const char *const kind_names[] = {
 static void put_each (bytes_t *out, const char *name, const char *help, const char *label,
                       const char *const *names, const uint64_t *values, size_t count)
 {
-    put_head (out, name, "gauge", help);
+    exposition_head (out, name, "gauge", help);
     for (size_t i = 0; i < count; i++)
         bytes_append_format (out, "taskmq_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, names[i],
                              values[i]);
@@ -162,18 +158,14 @@ static void put_streams (bytes_t *out, const streams_t *streams)
                 "events that were sent to streams, with notices and gaps", streams->events);
     put_number (out, "gateway_stream_gaps_total", "counter",
                 "gaps that the broker told: events that were not kept any more", streams->gaps);
-    put_head (out, "gateway_hub_lag_seconds", "gauge",
-              "how old the last event of a shared source was when it came");
+    exposition_head (out, "gateway_hub_lag_seconds", "gauge",
+                     "how old the last event of a shared source was when it came");
     bytes_append_format (out, "taskmq_gateway_hub_lag_seconds %" PRIu64 ".%03" PRIu64 "\n",
                          streams->lag_ms / 1000, streams->lag_ms % 1000);
 }
 
-void metrics_write_own (bytes_t *out, const service_t *service)
+static void put_ways (bytes_t *out, const service_t *service)
 {
-    const service_numbers_t *numbers = &service->numbers;
-    const connections_numbers_t *connections = service->connections;
-    put_head (out, "gateway_info", "gauge", "1, with the version");
-    bytes_append_format (out, "taskmq_gateway_info{version=\"%s\"} 1\n", TASKMQ_VERSION);
     put_links (out, service, "broker_up", "gauge", "1 while the broker is there", is_up);
     put_links (out, service, "broker_epoch", "gauge", "starts of the broker, as it counts them",
                epoch_of);
@@ -187,22 +179,26 @@ void metrics_write_own (bytes_t *out, const service_t *service)
     put_links (out, service, "gateway_cancels_dropped_total", "counter",
                "cancels for which there was no room", cancels_dropped_of);
     put_links (out, service, "gateway_waits", "gauge", "tasks that long polls wait for", waits_of);
+}
+
+static void put_requests (bytes_t *out, const service_numbers_t *numbers)
+{
     put_answers (out, numbers);
     put_times (out, numbers);
     put_number (out, "gateway_http_abandoned_total", "counter", "requests whose client left",
                 numbers->left);
     put_number (out, "gateway_auth_failures_total", "counter", "requests without a good token",
                 numbers->auth_failures);
-    put_number (out, "gateway_rate_limited_total", "counter", "requests beyond a rate of tokens",
+    put_number (out, "gateway_rate_limited_total", "counter",
+                "requests beyond what their token may ask at a time or in a second",
                 numbers->rate_limited);
     put_refused (out, numbers);
     put_number (out, "gateway_cut_total", "counter",
                 "answers that could not be brought to their end", numbers->cut);
-    put_streams (out, &service->streams);
-    if (service->mcp.measure != NULL)
-        service->mcp.measure (service->mcp.context, out);
-    if (connections == NULL)
-        return;
+}
+
+static void put_connections (bytes_t *out, const connections_numbers_t *connections)
+{
     put_each (out, "gateway_connections", "connections that are open", "state", state_names,
               connections->states, CONNECTION_STATES);
     put_each (out, "gateway_streams", "streams that are open", "kind", kind_names,
@@ -218,12 +214,26 @@ void metrics_write_own (bytes_t *out, const service_t *service)
     put_number (out, "gateway_strangers_bytes", "gauge",
                 "of the buffers, what connections take that brought no good token",
                 connections->strangers.bytes);
-    put_head (out, "gateway_memory_bytes", "gauge",
-              "heads, bodies and answers that are held, and what JSON takes when it is parsed");
+    exposition_head (
+        out, "gateway_memory_bytes", "gauge",
+        "heads, bodies and answers that are held, and what JSON takes when it is parsed");
     bytes_append_format (out,
                          "taskmq_gateway_memory_bytes{use=\"buffers\"} %" PRIu64
                          "\ntaskmq_gateway_memory_bytes{use=\"trees\"} %" PRIu64 "\n",
                          connections->memory_bytes, trees_bytes ());
+}
+
+void metrics_write_own (bytes_t *out, const service_t *service)
+{
+    exposition_head (out, "gateway_info", "gauge", "1, with the version");
+    bytes_append_format (out, "taskmq_gateway_info{version=\"%s\"} 1\n", TASKMQ_VERSION);
+    put_ways (out, service);
+    put_requests (out, &service->numbers);
+    put_streams (out, &service->streams);
+    if (service->mcp.measure != NULL)
+        service->mcp.measure (service->mcp.context, out);
+    if (service->connections != NULL)
+        put_connections (out, service->connections);
 }
 
 /* OpenMetrics names a family of counters without the ending of its samples, calls unknown what is

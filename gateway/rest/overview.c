@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Counters, workers, health. */
+/* Counters, workers, the way to MCP, health. */
 #include "rest/handlers.h"
 #include "rest/query.h"
 #include "timestamp.h"
@@ -67,28 +67,20 @@ void stats_show (exchange_t *exchange)
 
 /* Workers. */
 
+static void write_workers (json_writer_t *writer, const tmq_completion_t *completion)
+{
+    const tmq_worker_list_t *list = completion->workers;
+    json_write_key (writer, "items");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < list->count; i++)
+        view_write_worker (writer, &list->workers[i]);
+    json_write_array_end (writer);
+    answer_next (writer, list->next, list->next != 0);
+}
+
 static void workers_came (void *context, tmq_completion_t *completion)
 {
-    exchange_t *exchange = context;
-    response_t response;
-    if (!came_well (exchange, completion, NULL))
-        return;
-    const tmq_worker_list_t *list = completion->workers;
-    json_writer_t writer = answer_json (&response);
-    json_write_object_begin (&writer);
-    json_write_key (&writer, "items");
-    json_write_array_begin (&writer);
-    for (size_t i = 0; i < list->count; i++)
-        view_write_worker (&writer, &list->workers[i]);
-    json_write_array_end (&writer);
-    json_write_key (&writer, "next");
-    if (list->next != 0)
-        json_write_uint (&writer, list->next);
-    else
-        json_write_null (&writer);
-    json_write_object_end (&writer);
-    json_write_newline (&writer);
-    answer (exchange, &response);
+    answer_object (context, completion, write_workers);
 }
 
 void worker_list (exchange_t *exchange)
@@ -107,7 +99,7 @@ void worker_list (exchange_t *exchange)
              &error);
 }
 
-/* Health. */
+/* MCP, which has a room of its own. */
 
 void mcp_serve (exchange_t *exchange)
 {
@@ -119,6 +111,8 @@ void mcp_serve (exchange_t *exchange)
                                                .detail = "no tools are offered: there is no "
                                                          "tools.json"});
 }
+
+/* Health. */
 
 void health_show (exchange_t *exchange)
 {

@@ -63,6 +63,7 @@ static const route_t routes[] = {
 };
 
 enum { ROUTES = sizeof routes / sizeof *routes };
+_Static_assert((int) ROUTES < (int) SERVICE_ROUTES_MAX, "one row of numbers is of no route");
 
 size_t routes_index (const route_t *route)
 {

@@ -5,6 +5,7 @@
 #include "exposition.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "explain.h"
@@ -23,12 +24,11 @@ static void put_escaped (bytes_t *out, const char *text, bool label)
     }
 }
 
-static void put_head (bytes_t *out, const char *name, const char *suffix, const char *type,
-                      const char *help)
+void exposition_head (bytes_t *out, const char *name, const char *type, const char *help)
 {
-    bytes_append_format (out, "# HELP taskmq_%s%s ", name, suffix);
+    bytes_append_format (out, "# HELP taskmq_%s ", name);
     put_escaped (out, help, false);
-    bytes_append_format (out, "\n# TYPE taskmq_%s%s %s\n", name, suffix, type);
+    bytes_append_format (out, "\n# TYPE taskmq_%s %s\n", name, type);
 }
 
 static void put_label (bytes_t *out, const char *before, const char *name, const char *value)
@@ -50,11 +50,13 @@ static void put_counter (bytes_t *out, const tmq_counter_t *counter)
 {
     static const char *const types[] = {"untyped", "counter", "gauge"};
     const explanation_t *known = explain (counter->name);
-    const char *suffix = known->kind == COUNTER_TOTAL ? "_total" : "";
+    char name[METRIC_LENGTH_MAX + sizeof "_total"];
     if (!is_metric (counter->name))
         return;
-    put_head (out, counter->name, suffix, types[known->kind], known->meaning);
-    bytes_append_format (out, "taskmq_%s%s %" PRIu64 "\n", counter->name, suffix, counter->value);
+    snprintf (name, sizeof name, "%s%s", counter->name,
+              known->kind == COUNTER_TOTAL ? "_total" : "");
+    exposition_head (out, name, types[known->kind], known->meaning);
+    bytes_append_format (out, "taskmq_%s %" PRIu64 "\n", name, counter->value);
 }
 
 static void put_depth (bytes_t *out, const char *ns, const char *queue, const char *state,
@@ -151,7 +153,7 @@ static void put_queues (bytes_t *out, size_t row, const exposition_space_t *spac
 
 void exposition_broker (bytes_t *out, const tmq_stats_t *stats, const char *broker)
 {
-    put_head (out, "broker_info", "", "gauge", "1, with the program that answered");
+    exposition_head (out, "broker_info", "gauge", "1, with the program that answered");
     put_label (out, "taskmq_broker_info{", "broker", broker);
     bytes_append_text (out, "} 1\n");
     for (size_t i = 0; i < stats->counters_count; i++)
@@ -165,11 +167,11 @@ void exposition_queues (bytes_t *out, const exposition_space_t *spaces, size_t c
         queues += spaces[i].stats->queues_count;
     if (queues == 0)
         return;
-    put_head (out, "queue_tasks", "", "gauge", "tasks of a queue that have not ended, by state");
+    exposition_head (out, "queue_tasks", "gauge", "tasks of a queue that have not ended, by state");
     for (size_t i = 0; i < count; i++)
         put_queues (out, TOTALS, &spaces[i]);
     for (size_t row = 0; row < TOTALS; row++) {
-        put_head (out, totals[row].name, "", totals[row].type, totals[row].help);
+        exposition_head (out, totals[row].name, totals[row].type, totals[row].help);
         for (size_t i = 0; i < count; i++)
             put_queues (out, row, &spaces[i]);
     }
@@ -193,10 +195,10 @@ static void put_serving (bytes_t *out, const exposition_space_t *space, const ch
 
 void exposition_serving (bytes_t *out, const exposition_space_t *spaces, size_t count)
 {
-    put_head (out, "queue_workers", "", "gauge", "workers that serve a queue");
+    exposition_head (out, "queue_workers", "gauge", "workers that serve a queue");
     for (size_t i = 0; i < count; i++)
         put_serving (out, &spaces[i], "queue_workers", true);
-    put_head (out, "queue_paused", "", "gauge", "1 while a queue is paused");
+    exposition_head (out, "queue_paused", "gauge", "1 while a queue is paused");
     for (size_t i = 0; i < count; i++)
         put_serving (out, &spaces[i], "queue_paused", false);
 }

@@ -11,6 +11,8 @@
 
 enum { EXPOSITION_QUEUES_MAX = 1000 };
 
+/* HELP and TYPE of the family taskmq_NAME. */
+void exposition_head (bytes_t *out, const char *name, const char *type, const char *help);
 /* A counter is taskmq_NAME_total, a state taskmq_NAME; both have HELP from their meaning. */
 void exposition_broker (bytes_t *out, const tmq_stats_t *stats, const char *broker);
 /* A namespace with what was told of it. */
