@@ -104,6 +104,8 @@ static bool scan_string (scan_t *scan)
         return false;
     while (scan->at < scan->end) {
         scan->at += json_plain_length (scan->at, (size_t) (scan->end - scan->at));
+        if (scan->at == scan->end)
+            return false;
         if (take (scan, '"'))
             return true;
         if (take (scan, '\\')) {
