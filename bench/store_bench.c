@@ -16,8 +16,18 @@
  * lives, or of all that a data directory has which no broker uses. The directory stays:
  *
  *     store-bench DIRECTORY export LIVES
- *     store-bench DIRECTORY export */
+ *     store-bench DIRECTORY export
+ *
+ * And what reads take while lives are committed as fast as it takes them: look-ups, lists,
+ * replays. Every task has a dedup key:
+ *
+ *     store-bench DIRECTORY reads TASKS
+ *
+ * With DATABASE=URI in the environment all but the export is done on PostgreSQL, in fresh schemas
+ * of that database, which stay. */
 #include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +39,7 @@
 #include "bytes.h"
 #include "core/base/memory.h"
 #include "followers.h"
+#include "store/postgresql/database_options.h"
 #include "store/store.h"
 #include "taskmq.pb-c.h"
 
@@ -49,6 +60,8 @@ typedef struct bench {
     size_t per_batch;
     bytes_t list;
     double commit_us; /* CPU */
+    bool keys;        /* each task has a dedup key */
+    atomic_bool stop; /* of those who commit */
 } bench_t;
 
 static double seconds (clockid_t clock)
@@ -90,7 +103,15 @@ static void add_event (bench_t *bench, const record_t *record, tmq_event_kind_t 
     bench->last_seqs[(size_t) record->number % bench->per_batch] = bench->seq;
 }
 
-static record_t make_record (int64_t number)
+/* Of a task; valid until the next call of the same thread. */
+static const char *make_key (int64_t number)
+{
+    static _Thread_local char key[32];
+    snprintf (key, sizeof (key), "order-%lld", (long long) number);
+    return key;
+}
+
+static record_t make_record (const bench_t *bench, int64_t number)
 {
     static const char EMPTY[] = "";
     record_t record = {.number = number,
@@ -101,7 +122,7 @@ static record_t make_record (int64_t number)
                        .session = EMPTY,
                        .method = EMPTY,
                        .content_type = "application/octet-stream",
-                       .dedup_key = EMPTY,
+                       .dedup_key = bench->keys ? make_key (number) : EMPTY,
                        .meta = EMPTY,
                        .status_message = EMPTY,
                        .worker = "bench-worker-1",
@@ -132,7 +153,7 @@ static record_t make_record (int64_t number)
 
 static void submit_and_claim (bench_t *bench, batch_t *batch)
 {
-    record_t record = make_record (++bench->number);
+    record_t record = make_record (bench, ++bench->number);
     bench->last_seqs[(size_t) record.number % bench->per_batch] = 0;
     add_event (bench, &record, TMQ_EVENT_SUBMITTED);
     add_event (bench, &record, TMQ_EVENT_CLAIMED);
@@ -146,7 +167,7 @@ static void submit_and_claim (bench_t *bench, batch_t *batch)
 
 static void complete (bench_t *bench, batch_t *batch)
 {
-    record_t record = make_record (bench->first_open++);
+    record_t record = make_record (bench, bench->first_open++);
     record.status = TMQ_STATUS_COMPLETED;
     record.leased = false;
     record.version = 3;
@@ -226,6 +247,24 @@ static void remove_files (const char *directory)
     closedir (list);
 }
 
+static void open_store (bench_t *bench, const char *directory, bool fresh, boot_t *boot)
+{
+    static unsigned schemas;
+    char schema[48];
+    store_error_t error = {STORE_OK, ""};
+    store_options_t options = STORE_OPTIONS_INIT;
+    database_options_t database = {.uri = getenv ("DATABASE"), .schema = schema};
+    schemas += fresh;
+    snprintf (schema, sizeof (schema), "bench_%d_%u", (int) getpid (), schemas);
+    options.directory = directory;
+    options.database = &database;
+    const char *name = database.uri == NULL ? "sqlite" : "postgresql";
+    if (store_open (&bench->store, name, &options, boot, &error) != STORE_OK ||
+        store_own (bench->store, -1, boot, &error) != STORE_OK)
+        fail ("open", &error);
+    bench->batch = 0;
+}
+
 static void commit_lives (bench_t *bench, size_t lives)
 {
     const uint64_t ahead_max = DIRTY_TASKS_MAX / bench->per_batch; /* each task is in two batches */
@@ -240,16 +279,13 @@ static void commit_lives (bench_t *bench, size_t lives)
 static void run (const char *directory, size_t lives, size_t per_batch)
 {
     bench_t bench = {.first_open = 1, .per_batch = per_batch};
-    store_options_t options = STORE_OPTIONS_INIT;
     store_error_t error = {STORE_OK, ""};
     boot_t boot;
     store_stats_t stats;
-    options.directory = directory;
     bench.last_seqs = memory_zero (per_batch, sizeof (uint64_t));
     remove_files (directory);
     double opening = seconds (CLOCK_MONOTONIC);
-    if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
-        fail ("open", &error);
+    open_store (&bench, directory, true, &boot);
     double start = seconds (CLOCK_MONOTONIC);
     double cpu = process_cpu ();
     double own_cpu = seconds (CLOCK_THREAD_CPUTIME_ID);
@@ -337,14 +373,11 @@ static void scale (const char *directory, size_t tasks)
 {
     enum { BATCH = 1000 };
     bench_t bench = {.first_open = 1, .per_batch = BATCH};
-    store_options_t options = STORE_OPTIONS_INIT;
     store_error_t error = {STORE_OK, ""};
     boot_t boot;
-    options.directory = directory;
     bench.last_seqs = memory_zero (BATCH, sizeof (uint64_t));
     remove_files (directory);
-    if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
-        fail ("open", &error);
+    open_store (&bench, directory, true, &boot);
     while ((size_t) bench.number < tasks) {
         /* Every other batch stays as it is: its tasks are live. */
         commit (&bench, make_batch (&bench, BATCH));
@@ -355,8 +388,7 @@ static void scale (const char *directory, size_t tasks)
     if (store_close (&bench.store, &error) != STORE_OK)
         fail ("close", &error);
     double start = seconds (CLOCK_MONOTONIC);
-    if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
-        fail ("open", &error);
+    open_store (&bench, directory, false, &boot);
     double opened = seconds (CLOCK_MONOTONIC);
     size_t live = 0;
     store_live_visitor_t visitor = {see_task, see_ns, &live, NULL};
@@ -402,17 +434,160 @@ static void export(const char *directory, size_t lives)
     free (bench.last_seqs);
 }
 
+/* Reads beside commits. */
+
+enum { LIVES_A_BATCH = 100, SAMPLES = 400, IDS = 100 };
+
+static void *commit_beside (void *context)
+{
+    bench_t *bench = context;
+    while (!atomic_load (&bench->stop)) {
+        commit (bench, make_batch (bench, LIVES_A_BATCH));
+        if (bench->batch > DIRTY_TASKS_MAX / LIVES_A_BATCH)
+            wait_written (bench, bench->batch - DIRTY_TASKS_MAX / LIVES_A_BATCH);
+    }
+    return NULL;
+}
+
+static int compare_doubles (const void *a, const void *b)
+{
+    double left = *(const double *) a;
+    double right = *(const double *) b;
+    return (left > right) - (left < right);
+}
+
+static void tell_times (const char *what, double us[SAMPLES])
+{
+    qsort (us, SAMPLES, sizeof (double), compare_doubles);
+    printf ("  %-42s p50 %8.0f us, p99 %8.0f us\n", what, us[SAMPLES / 2], us[SAMPLES * 99 / 100]);
+}
+
+/* count look-ups at once, of tasks spread over the first `tasks`. With none: of keys that nobody
+ * has, as a submit of a new task asks. */
+static void time_lookups (bench_t *bench, const char *what, lookup_t like, size_t count,
+                          int64_t tasks, bool none)
+{
+    double us[SAMPLES];
+    char keys_of[IDS][32];
+    lookup_t keys[IDS];
+    store_error_t error;
+    for (int64_t i = 0; i < SAMPLES; i++) {
+        for (size_t k = 0; k < count; k++) {
+            int64_t number = 1 + (i * 7919 + (int64_t) k * 104729) % tasks;
+            snprintf (keys_of[k], sizeof (keys_of[k]), "%s%s", none ? "x" : "", make_key (number));
+            keys[k] = like;
+            keys[k].ns = "default";
+            keys[k].id = make_id (number);
+            keys[k].owner = "local";
+            keys[k].dedup_key = keys_of[k];
+        }
+        double start = seconds (CLOCK_MONOTONIC);
+        if (store_load (bench->store, keys, count, &error) != STORE_OK)
+            fail (what, &error);
+        us[i] = (seconds (CLOCK_MONOTONIC) - start) * 1e6;
+        for (size_t k = 0; k < count; k++) {
+            if ((keys[k].record == NULL) != none)
+                fail (what, &(store_error_t){STORE_ERROR_IO, "another answer than is right"});
+            record_free (keys[k].record);
+        }
+    }
+    tell_times (what, us);
+}
+
+static void time_pages (store_reader_t *reader, const char *what, read_t like, uint64_t events)
+{
+    double us[SAMPLES];
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        read_t read = like;
+        read.filter.ns = "default";
+        if (read.kind == READ_EVENTS)
+            read.after_seq = i * 7919 % events;
+        double start = seconds (CLOCK_MONOTONIC);
+        if (store_reader_run (reader, &read) != STORE_OK) {
+            fprintf (stderr, "store-bench: %s: %s\n", what, read.error_text);
+            exit (1);
+        }
+        us[i] = (seconds (CLOCK_MONOTONIC) - start) * 1e6;
+        read_clear (&read);
+    }
+    tell_times (what, us);
+}
+
+static void time_all (bench_t *bench, int64_t tasks)
+{
+    static const tmq_status_t COMPLETED = TMQ_STATUS_COMPLETED;
+    static const char *const WORK = "work";
+    const lookup_t id = {.kind = LOOKUP_ID, .bodies = true};
+    const lookup_t key = {.kind = LOOKUP_DEDUP};
+    store_error_t error;
+    store_reader_t *reader;
+    if (store_reader_open (&reader, bench->store, &error) != STORE_OK)
+        fail ("reader", &error);
+    uint64_t events = (uint64_t) tasks * 3;
+    time_lookups (bench, "look-up of a task with its bodies", id, 1, tasks, false);
+    time_lookups (bench, "look-up of 100 tasks with their bodies", id, IDS, tasks, false);
+    time_lookups (bench, "look-up of a dedup key that is there", key, 1, tasks, false);
+    time_lookups (bench, "look-up of 100 new dedup keys", key, IDS, tasks, true);
+    time_pages (reader, "list, 50 newest", (read_t){.kind = READ_LIST, .limit = 50}, 0);
+    time_pages (reader, "list, queue and status, 50",
+                (read_t){.kind = READ_LIST,
+                         .limit = 50,
+                         .filter = {.queues = &WORK,
+                                    .queues_count = 1,
+                                    .statuses = &COMPLETED,
+                                    .statuses_count = 1}},
+                0);
+    time_pages (reader, "replay, 64 KiB of events",
+                (read_t){.kind = READ_EVENTS, .limit = 64 * 1024}, events);
+    store_reader_close (&reader);
+}
+
+static void reads (const char *directory, size_t tasks)
+{
+    bench_t bench = {.first_open = 1, .per_batch = LIVES_A_BATCH, .keys = true};
+    store_error_t error = {STORE_OK, ""};
+    boot_t boot;
+    pthread_t thread;
+    bench.last_seqs = memory_zero (LIVES_A_BATCH, sizeof (uint64_t));
+    remove_files (directory);
+    open_store (&bench, directory, true, &boot);
+    while ((size_t) bench.number < tasks) {
+        commit (&bench, make_batch (&bench, LIVES_A_BATCH));
+        if (bench.batch > DIRTY_TASKS_MAX / LIVES_A_BATCH)
+            wait_written (&bench, bench.batch - DIRTY_TASKS_MAX / LIVES_A_BATCH);
+    }
+    commit (&bench, make_batch (&bench, 0));
+    wait_written (&bench, bench.batch);
+    printf ("%zu tasks, at rest:\n", tasks);
+    time_all (&bench, (int64_t) tasks);
+    int64_t before = bench.number;
+    double start = seconds (CLOCK_MONOTONIC);
+    if (pthread_create (&thread, NULL, commit_beside, &bench) != 0)
+        return;
+    printf ("while lives are committed, %d a batch:\n", LIVES_A_BATCH);
+    time_all (&bench, (int64_t) tasks);
+    atomic_store (&bench.stop, true);
+    pthread_join (thread, NULL);
+    printf ("  beside them %.0f lives/s\n",
+            (double) (bench.number - before) / (seconds (CLOCK_MONOTONIC) - start));
+    if (store_close (&bench.store, &error) != STORE_OK)
+        fail ("close", &error);
+    bytes_free (&bench.list);
+    free (bench.last_seqs);
+}
+
 int main (int argc, char **argv)
 {
     if (argc < 2) {
         fprintf (stderr, "usage: store-bench DIRECTORY [LIVES [LIVES-PER-BATCH...]]\n"
                          "       store-bench DIRECTORY scale TASKS\n"
-                         "       store-bench DIRECTORY export [LIVES]\n");
+                         "       store-bench DIRECTORY export [LIVES]\n"
+                         "       store-bench DIRECTORY reads TASKS\n");
         return 2;
     }
     mkdir (argv[1], 0700);
-    if (argc == 4 && strcmp (argv[2], "scale") == 0) {
-        scale (argv[1], strtoul (argv[3], NULL, 10));
+    if (argc == 4 && (strcmp (argv[2], "scale") == 0 || strcmp (argv[2], "reads") == 0)) {
+        (argv[2][0] == 's' ? scale : reads) (argv[1], strtoul (argv[3], NULL, 10));
         remove_files (argv[1]);
         return rmdir (argv[1]) == 0 ? 0 : 1;
     }

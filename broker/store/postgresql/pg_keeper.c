@@ -59,14 +59,15 @@ static bool is_closed (pg_kept_t *kept)
 /* Connects beside the link, so that nobody waits for its lock meanwhile. */
 static store_code_t renew (pg_kept_t *kept, store_error_t *error)
 {
-    pg_link_t fresh = kept->link; /* name, texts and limits never change */
-    fresh.db = NULL;
+    pg_link_t fresh;
+    const pg_link_t *like = &kept->link; /* what is read of it here never changes */
+    pg_link_init (&fresh, like->target, like->name, like->texts, like->texts_count);
+    fresh.wait_ms_max = like->wait_ms_max;
     store_code_t code = pg_link_open (&fresh, error);
     if (code != STORE_OK)
         return code;
     pthread_mutex_lock (&kept->lock);
-    pg_link_close (&kept->link);
-    kept->link = fresh;
+    pg_link_move (&kept->link, &fresh);
     pthread_mutex_unlock (&kept->lock);
     return STORE_OK;
 }

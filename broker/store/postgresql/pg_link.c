@@ -127,8 +127,8 @@ static bool is_durable (const char *synchronous_commit)
 }
 
 /* Whatever the role or the database were set to, a session of ours is set like this. Every
- * statement goes by an index: a plan that was made while a table was small would scan it when it
- * is large. */
+ * statement walks an index in its order: a plan that was made while a table was small, or before
+ * anything was counted in it, would scan or sort it when it is large. */
 static store_code_t make_settings (pg_target_t *self, const database_options_t *options,
                                    store_error_t *error)
 {
@@ -143,15 +143,17 @@ static store_code_t make_settings (pg_target_t *self, const database_options_t *
         return store_fail (error, STORE_ERROR_ACCESS,
                            "database/synchronous_commit '%.100s': on, remote_apply or local",
                            commit);
-    snprintf (text, sizeof (text),
-              "SET search_path = %s; SET synchronous_commit = %s; SET jit = off;"
-              " SET plan_cache_mode = force_generic_plan; SET statement_timeout = 0;"
-              " SET lock_timeout = 0; SET idle_in_transaction_session_timeout = '5s';"
-              " SET default_transaction_isolation = 'read committed';"
-              " SET default_transaction_deferrable = off; SET bytea_output = 'hex';"
-              " SET row_security = off; SET enable_seqscan = off; SET enable_hashjoin = off;"
-              " SET enable_mergejoin = off; SET client_min_messages = error",
-              schema, commit);
+    snprintf (
+        text, sizeof (text),
+        "SET search_path = %s; SET synchronous_commit = %s; SET jit = off;"
+        " SET plan_cache_mode = force_generic_plan; SET statement_timeout = 0;"
+        " SET lock_timeout = 0; SET idle_in_transaction_session_timeout = '5s';"
+        " SET default_transaction_isolation = 'read committed';"
+        " SET default_transaction_deferrable = off; SET bytea_output = 'hex';"
+        " SET row_security = off; SET enable_seqscan = off; SET enable_hashjoin = off;"
+        " SET enable_mergejoin = off;"
+        " SET enable_sort = off; SET enable_bitmapscan = off; SET client_min_messages = error",
+        schema, commit);
     self->schema = memory_text (schema);
     self->settings = memory_text (text);
     return STORE_OK;
@@ -274,6 +276,15 @@ void pg_link_close (pg_link_t *self)
     PQfinish (self->db);
     self->db = NULL;
     memset (self->prepared, 0, sizeof (self->prepared));
+}
+
+void pg_link_move (pg_link_t *self, pg_link_t *from)
+{
+    pg_link_close (self);
+    self->db = from->db;
+    self->pid = from->pid;
+    memcpy (self->prepared, from->prepared, sizeof (self->prepared));
+    from->db = NULL;
 }
 
 /* Answers that are texts, of the session. */

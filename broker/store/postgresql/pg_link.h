@@ -65,6 +65,8 @@ void pg_link_init (pg_link_t *self, pg_target_t *target, const char *name, const
  * another one than before (STORE_ERROR_FOREIGN). Waits some seconds for each host. */
 store_code_t pg_link_open (pg_link_t *self, store_error_t *error);
 void pg_link_close (pg_link_t *self); /* accepts a closed one */
+/* Takes the connection of another link of the same statements; that is closed then. */
+void pg_link_move (pg_link_t *self, pg_link_t *from);
 static inline bool pg_link_is_open (const pg_link_t *self)
 {
     return self->db != NULL;

@@ -46,7 +46,8 @@ static const char *const TEXTS[STATEMENTS] = {
     [BY_ID] = "SELECT k.n, " PG_ROW_WHOLE_IF (
         "k.bodies") " FROM unnest ($1::int4[], $2::text[], $3::uuid[], $4::bool[]) AS k (n, ns, "
                     "id, bodies)"
-                    " JOIN namespace s ON s.name = k.ns JOIN task t ON t.ns = s.id AND t.id = k.id",
+                    " JOIN namespace s ON s.name = k.ns CROSS JOIN LATERAL " PG_TASK_BY_ID ("s.id",
+                                                                                            "k.id"),
     [TOMBSTONES] = "SELECT k.n, t.number, t.code, t.why, t.at, t.owner, t.queue"
                    " FROM unnest ($1::int4[], $2::text[], $3::uuid[]) AS k (n, ns, id)"
                    " JOIN namespace s ON s.name = k.ns"
@@ -54,13 +55,13 @@ static const char *const TEXTS[STATEMENTS] = {
     [BY_KEY] = "SELECT k.n, " PG_ROW_WHOLE_IF (
         "k.bodies") " FROM unnest ($1::int4[], $2::text[], $3::text[], $4::text[], $5::bool[])"
                     " AS k (n, ns, owner, key, bodies) JOIN namespace s ON s.name = k.ns"
-                    " JOIN task t ON t.ns = s.id AND t.owner = k.owner AND t.dedup_key = k.key"
-                    " AND t.dedup_key IS NOT NULL",
+                    " CROSS JOIN LATERAL " PG_TASK_BY_KEY ("s.id", "k.owner", "k.key"),
     [ATTEMPTS] = "SELECT k.n, " PG_ATTEMPT_COLUMNS
                  " FROM unnest ($1::int4[], $2::text[], $3::uuid[], $4::int8[])"
                  " AS k (n, ns, id, attempt) JOIN namespace s ON s.name = k.ns"
-                 " JOIN task t ON t.ns = s.id AND t.id = k.id"
-                 " JOIN attempt a ON a.number = t.number AND a.attempt = k.attempt AND a.ns = s.id",
+                 " CROSS JOIN LATERAL " PG_TASK_BY_ID (
+                     "s.id", "k.id") " JOIN attempt a ON a.number = t.number AND a.attempt = "
+                                     "k.attempt AND a.ns = s.id",
     [ROWS] = "SELECT k.n, r.body, r.expires_at"
              " FROM unnest ($2::int4[], $3::int2[], $4::bytea[]) AS k (n, kind, key)"
              " JOIN row r ON r.shard = $1::int2 AND r.kind = k.kind AND r.key = k.key",

@@ -26,6 +26,16 @@
     PG_ROW_BARE ", CASE WHEN " condition " THEN t.payload END, CASE WHEN " condition               \
                 " THEN t.result END"
 
+/* The task t of an id in a namespace, for a CROSS JOIN LATERAL. Ordered, and by a range: only the
+ * index of ids has that order, so no other one is walked through to find it. */
+#define PG_TASK_BY_ID(space, id)                                                                   \
+    "(SELECT t.* FROM task t WHERE t.ns = " space " AND t.id BETWEEN " id " AND " id               \
+    " ORDER BY t.id LIMIT 1) t"
+#define PG_TASK_BY_KEY(space, owner, key)                                                          \
+    "(SELECT t.* FROM task t WHERE t.ns = " space " AND t.owner = " owner                          \
+    " AND t.dedup_key IS NOT NULL AND t.dedup_key BETWEEN " key " AND " key                        \
+    " ORDER BY t.dedup_key LIMIT 1) t"
+
 /* Positions in these lists. */
 typedef enum pg_row_column {
     PG_ROW_NUMBER,

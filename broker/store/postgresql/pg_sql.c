@@ -66,11 +66,12 @@ const char *const PG_SQL_TEXTS[PG_SQL_STATEMENTS] = {
                       " SELECT * FROM unnest ($1::int4[], $2::int8[], $3::int8[], $4::text[],"
                       " $5::bytea[]) ON CONFLICT DO NOTHING",
     /* A task that was removed has none. */
-    [PG_SQL_MARKS] = "INSERT INTO label (ns, number, place, key, value)"
-                     " SELECT t.ns, t.number, m.place, m.key, m.value"
-                     " FROM unnest ($1::int4[], $2::uuid[], $3::int8[], $4::text[], $5::bytea[])"
-                     " AS m (ns, id, place, key, value)"
-                     " JOIN task t ON t.ns = m.ns AND t.id = m.id ON CONFLICT DO NOTHING",
+    [PG_SQL_MARKS] =
+        "INSERT INTO label (ns, number, place, key, value)"
+        " SELECT t.ns, t.number, m.place, m.key, m.value"
+        " FROM unnest ($1::int4[], $2::uuid[], $3::int8[], $4::text[], $5::bytea[])"
+        " AS m (ns, id, place, key, value)"
+        " CROSS JOIN LATERAL " PG_TASK_BY_ID ("m.ns", "m.id") " ON CONFLICT DO NOTHING",
     /* Where its task did not change with it, the namespace is looked up. The newest of a key
      * counts, and a task that is gone has none. */
     [PG_SQL_ATTEMPTS] =
