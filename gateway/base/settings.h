@@ -18,7 +18,7 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
        "requests of a connection, which is closed then")                                           \
     X (PRINCIPAL_REQUESTS_MAX, "principal_requests_max", COUNT, 256, 1, 100000,                    \
        "requests of a principal at a time")                                                        \
-    X (PRINCIPAL_WAIT_IDS_MAX, "principal_wait_ids_max", COUNT, 10000, 1, 100000,                  \
+    X (PRINCIPAL_WAIT_IDS_MAX, "principal_wait_ids_max", COUNT, 2500, 1, 10000,                    \
        "tasks that long polls of a principal wait for at a time")                                  \
     X (RATE, "rate", COUNT, 200, 1, 1000000, "requests of a principal in a second")                \
     X (RATE_BURST, "rate_burst", COUNT, 400, 1, 1000000, "… and at once, after a pause")           \
@@ -58,8 +58,8 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (WAIT_MAX, "wait_max", MS, 60000, 10, 3600000, "a long poll")                                \
     X (SESSION_TIMEOUT, "session_timeout", MS, 43200000, 1000, 2592000000,                         \
        "a session of the page")                                                                    \
-    X (WAIT_IDS_MAX, "wait_ids_max", COUNT, 50000, 1, 100000,                                      \
-       "tasks of a namespace that long polls wait for at a time")                                  \
+    X (WAIT_IDS_MAX, "wait_ids_max", COUNT, 10000, 1, 10000,                                       \
+       "tasks of a namespace that are waited for at a time; the last fifth is for single ones")    \
     X (CANCELS_MAX, "cancels_max", COUNT, 4096, 1, 100000,                                         \
        "cancels of a namespace that are kept for a broker that is away")                           \
     X (DRAIN_TIMEOUT, "drain_timeout", MS, 5000, 10, 3600000,                                      \

@@ -527,7 +527,11 @@ int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count
                uint32_t timeout_ms, tmq_error_t *error)
 {
     started_t started;
-    if (self->waits + count > self->settings->numbers[SETTING_WAIT_IDS_MAX]) {
+    /* The library would not ask the broker for more, and tell nobody: TMQ_LINK_WAITS_MAX. */
+    uint64_t most = self->settings->numbers[SETTING_WAIT_IDS_MAX];
+    if (count > 1)
+        most -= most / 5;
+    if (self->waits + count > most) {
         *error = (tmq_error_t){
             .code = TMQ_OVERLOADED, .retriable = true, .retry_after_ms = WAITS_RETRY_MS};
         snprintf (error->text, sizeof error->text,

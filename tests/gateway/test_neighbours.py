@@ -217,6 +217,28 @@ def try_waits(broker):
         check("there is room again", len(again.json["items"]), 4)
 
 
+def try_single_waits(broker):
+    """Lists of tasks that are waited for keep nobody from waiting for one."""
+    settings = FAST + ["wait_ids_max = 10", "principal_wait_ids_max = 10"]
+    with Gateway(broker, configuration=settings) as gateway:
+        ian, joe = gateway.make_token("ian", "client"), gateway.make_token("joe", "client")
+        gateway.reload()
+        ids = [submit(gateway, {"queue": "wait"}, token=ian) for _ in range(10)]
+        theirs = submit(gateway, {"queue": "wait"}, token=joe)
+        check_problem(gateway.post("/v1/tasks:wait", {"ids": ids}, token=ian), 503, "overloaded")
+        many = Later(gateway.post, "/v1/tasks:wait", {"ids": ids[:8]}, token=ian)
+        await_waits(gateway, 8)
+        one = Later(gateway.get, f"/v1/tasks/{theirs}", token=joe, Prefer="wait=60")
+        await_waits(gateway, 9)
+        for each in (theirs, *ids):
+            gateway.post(f"/v1/tasks/{each}/cancel")
+        check("one", one.get().json["status"], "cancelled")
+        check("many", len(many.get().json["items"]), 8)
+    # The broker takes no more of a gateway than this: a wait beyond would never be told its end.
+    beyond = Gateway(broker, configuration=["wait_ids_max = 10001"])
+    check("beyond the broker's", beyond.run("--check").returncode, 2)
+
+
 def is_cancelled(gateway, queue, why):
     items = gateway.get(f"/v1/tasks?queue={queue}&limit=1").json["items"]
     return items and (items[0]["status"], items[0]["cancel_message"]) == ("cancelled", why)
@@ -301,6 +323,7 @@ def main():
         with Gateway(broker) as gateway:
             try_ahead(gateway)
         try_waits(broker)
+        try_single_waits(broker)
         try_calls(broker)
         try_tokens(broker)
 
