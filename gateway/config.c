@@ -260,6 +260,10 @@ bool config_judge (config_t *self, char error[CONFIG_ERROR_SIZE])
     }
     if (!judge_names (self, error))
         return false;
+    const uint64_t *numbers = self->settings.numbers;
+    if (numbers[SETTING_SPOOL_BYTES_MAX] / 2 < numbers[SETTING_RAW_BYTES_MAX])
+        return refuse (error, "spool_bytes_max must be at least twice raw_bytes_max: a principal "
+                              "has half of it");
     for (size_t i = 0; i < self->listen.count; i++) {
         const bool local = server_is_local (self->listen.list[i]);
         if (!local && self->no_auth)

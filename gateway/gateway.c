@@ -159,7 +159,8 @@ static void fit_connections (gateway_t *self)
     struct rlimit limit;
     uint64_t *most = &self->service.settings.numbers[SETTING_CONNECTIONS_MAX];
     const uint64_t before = *most;
-    const uint64_t own = FILES_OWN + FILES_OF_LINK * (uint64_t) self->service.links_count;
+    const uint64_t own = FILES_OWN + self->config->settings.numbers[SETTING_UPLOADS_MAX] +
+                         FILES_OF_LINK * (uint64_t) self->service.links_count;
     *most = self->config->settings.numbers[SETTING_CONNECTIONS_MAX];
     if (getrlimit (RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
         limit.rlim_cur >= *most + own)
@@ -334,6 +335,9 @@ static bool begin (gateway_t *self)
     if (!begin_tokens (self) || !read_proxy_secret (self) || !begin_seal (self) ||
         !read_tools (self) || !add_links (self) || !begin_watches (self))
         return false;
+    self->service.spool = spool_new (self->loop, config->data);
+    if (self->service.spool == NULL)
+        return fail ("GATEWAY-START", "there is no thread for large payloads", strerror (errno));
     self->server = server_new (self->loop, &self->service.settings, &self->handler);
     if (self->server == NULL)
         return fail ("GATEWAY-START", "memory is exhausted", "");
@@ -350,6 +354,7 @@ static void end (gateway_t *self)
 {
     pulse_free (&self->pulse);
     server_free (&self->server);
+    spool_free (&self->service.spool);
     watch_free (&self->term);
     watch_free (&self->interrupt);
     watch_free (&self->hang_up);

@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Of the memory that all connections share, what one holder takes. A principal is one, and all who
- * brought no good token are another one together: so nobody takes what is for the others.
+/* Of what all connections share, what one holder takes. A principal is one, and all who brought no
+ * good token are another one together: so nobody takes what is for the others.
  *
  * It only counts; who charges it knows its bound. It lives as long as somebody refers to it, for
  * an answer may still be owed to somebody whose token has gone. */
@@ -14,7 +14,9 @@
 #include <stdint.h>
 
 typedef struct account {
-    uint64_t bytes;
+    uint64_t bytes;   /* of memory */
+    uint64_t spooled; /* on the disk, of payloads under way, … */
+    size_t uploads;   /* … so many */
     size_t references;
 } account_t;
 

@@ -35,11 +35,16 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (HEAD_TIMEOUT, "head_timeout", MS, 10000, 10, 3600000,                                       \
        "a head is whole so long after its first byte")                                             \
     X (BODY_TIMEOUT, "body_timeout", MS, 30000, 10, 3600000,                                       \
-       "a body is whole so long after its head")                                                   \
+       "a body is whole so long after its head; a large one brings 256 KiB in this time")          \
     X (IDLE_TIMEOUT, "idle_timeout", MS, 75000, 10, 86400000,                                      \
        "without a request a connection is closed")                                                 \
     X (JSON_BYTES_MAX, "json_bytes_max", BYTES, 393216, 1024, 16777216, "a body of JSON")          \
-    X (RAW_BYTES_MAX, "raw_bytes_max", BYTES, 262144, 1, 262144, "a payload that is the body")     \
+    X (RAW_BYTES_MAX, "raw_bytes_max", BYTES, 16777216, 1, 1073741824,                             \
+       "a payload that is the body")                                                               \
+    X (UPLOADS_MAX, "uploads_max", COUNT, 64, 1, 1024,                                             \
+       "payloads of more than 256 KiB under way at a time, of a principal half as many")           \
+    X (SPOOL_BYTES_MAX, "spool_bytes_max", BYTES, 1073741824, 1048576, 1099511627776,              \
+       "that they take on the gateway's disk, those of a principal half of it")                    \
     X (OUTPUT_TIMEOUT, "output_timeout", MS, 30000, 10, 3600000,                                   \
        "without progress of what a client is sent it is closed")                                   \
     X (OUTPUT_BYTES_MAX, "output_bytes_max", BYTES, 262144, 4096, 1073741824,                      \

@@ -39,6 +39,7 @@ struct download;
 struct principal;
 struct route;
 struct service;
+struct upload;
 
 struct exchange {
     const http_request_t *request;
@@ -65,7 +66,15 @@ struct exchange {
     void *state;               /* freed by state_free */
     void (*state_free) (void *state);
     struct download *download; /* of bytes, under way; NULL: none */
+    struct upload *upload;     /* of a large payload; the same */
     uint64_t ticket;           /* of what is under way for it; 0: nothing */
+
+    /* Set at the head, for a body that is taken in pieces: called when body has so many bytes, as
+     * the last thing that is done with it. body may be moved away. Nothing more is read until
+     * resume; the time for the body begins anew then. */
+    void (*on_full) (exchange_t *self);
+    size_t body_piece_bytes;
+    void (*resume) (exchange_t *self);
 
     /* Set by those above, once the request is whole; each may stay NULL. They are called by the
      * loop, never from inside of a call of this exchange. */

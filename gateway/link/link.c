@@ -37,6 +37,7 @@ struct link {
     uint32_t places_count;
     uint32_t first_free; /* number + 1; 0: none */
     uint64_t waits;      /* tasks that are waited for */
+    line_t bodies;
     flow_t *flows;
     flow_t *next_flow; /* of a round through them */
     watch_t *again;    /* flows that were left in the middle */
@@ -312,6 +313,7 @@ link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_opt
     self->settings = settings;
     self->since_ms = clock_ms (CLOCK_MONOTONIC);
     snprintf (self->ns, sizeof self->ns, "%s", ns);
+    self->bodies.most = LINK_BODIES_MAX;
     own.ns = self->ns;
     own.name = "taskmq-gateway";
     own.link = true;
@@ -489,6 +491,23 @@ int link_artifact_read (link_t *self, link_call_t call, const tmq_id_t *id,
                         tmq_error_t *error)
 {
     START (1, tmq_artifact_read_start, id, artifact, offset, limit);
+}
+
+int link_blob_send (link_t *self, link_call_t call, const tmq_blob_t *blob, uint64_t offset,
+                    const void *bytes, size_t length, tmq_error_t *error)
+{
+    START (1, tmq_blob_send_start, blob, offset, bytes, length);
+}
+
+line_t *link_bodies (link_t *self)
+{
+    return &self->bodies;
+}
+
+uint64_t link_blob_bytes_max (const link_t *self)
+{
+    tmq_whoami_t whoami = {.size = sizeof whoami};
+    return tmq_client_whoami (&whoami, self->client) == TMQ_OK ? whoami.blob_bytes_max : 0;
 }
 
 int link_resolve (link_t *self, link_call_t call, const char *suffix, tmq_error_t *error)

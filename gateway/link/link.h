@@ -10,6 +10,7 @@
 #ifndef TASKMQ_GATEWAY_LINK_LINK_H
 #define TASKMQ_GATEWAY_LINK_LINK_H
 
+#include "base/line.h"
 #include "base/settings.h"
 #include "net/loop.h"
 #include "taskmq.h"
@@ -71,6 +72,15 @@ int link_artifacts (link_t *self, link_call_t call, const tmq_id_t *id, tmq_erro
 int link_artifact_read (link_t *self, link_call_t call, const tmq_id_t *id,
                         const tmq_artifact_info_t *artifact, uint64_t offset, uint32_t limit,
                         tmq_error_t *error);
+/* A step of an upload, as tmq_blob_send_start: the completion has part. */
+int link_blob_send (link_t *self, link_call_t call, const tmq_blob_t *blob, uint64_t offset,
+                    const void *bytes, size_t length, tmq_error_t *error);
+/* Who asks for pieces of bodies, or sends them, has a turn for each: the broker takes four requests
+ * that need a file from a link, and refuses more. Three are for bodies, one is left for logs. */
+enum { LINK_BODIES_MAX = 3 };
+line_t *link_bodies (link_t *self);
+/* How large one may be, as the broker's last welcome said; 0: there was none. */
+uint64_t link_blob_bytes_max (const link_t *self);
 int link_resolve (link_t *self, link_call_t call, const char *suffix, tmq_error_t *error);
 int link_list (link_t *self, link_call_t call, const tmq_list_query_t *in, tmq_error_t *error);
 int link_tally (link_t *self, link_call_t call, const tmq_filter_t *in, tmq_error_t *error);

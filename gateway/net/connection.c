@@ -55,6 +55,7 @@ struct connection {
     uint64_t left; /* what is still to come of it */
     bool silent;   /* the stream has written nothing since its last ping */
     bool wants_room;
+    bool held;   /* a piece of the body is on its way; the next one is not read yet */
     bool doomed; /* it is freed in the loop's next turn: a caller may still hold its exchange */
     uint64_t requests;
     account_t *holder;      /* who its memory counts to: whoever it brought a good token of last */
@@ -208,6 +209,8 @@ static void end_exchange (connection_t *self, int status)
     if (status == 0 && exchange->on_gone != NULL && !self->set->stopping)
         exchange->on_gone (exchange);
     self->has_exchange = false;
+    self->wants_room = false;
+    self->held = false;
     take_holder (self);
     if (exchange->stream_status != 0) {
         status = exchange->stream_status;
@@ -401,7 +404,7 @@ static bool refuse_piece (connection_t *self)
 {
     const struct timeval pause = {MEMORY_PAUSE_MS / 1000, 0};
     self->wants_room = true;
-    if (owed (self) == 0)
+    if (owed (self) == 0 || self->phase == PHASE_BUSY)
         event_add (self->deadline, &pause);
     return false;
 }
@@ -526,6 +529,14 @@ static void stop_exchange (connection_t *self)
 
 /* Requests. */
 
+static void resume (exchange_t *exchange)
+{
+    connection_t *self = connection_of (exchange);
+    self->held = false;
+    set_phase (self, PHASE_BODY);
+    run (self);
+}
+
 static void begin_exchange (connection_t *self)
 {
     const exchange_handler_t *handler = self->set->handler;
@@ -536,6 +547,7 @@ static void begin_exchange (connection_t *self)
     memcpy (exchange->peer, peer, sizeof peer);
     exchange->request = codec_request (self->codec);
     exchange->began_us = clock_us (CLOCK_MONOTONIC);
+    exchange->resume = resume;
     exchange->drop_body = drop_body;
     exchange->reply = reply;
     exchange->stream = begin_stream;
@@ -557,13 +569,37 @@ static void begin_exchange (connection_t *self)
         evbuffer_add_printf (output_of (self), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
+static bool is_full (const connection_t *self)
+{
+    const exchange_t *exchange = &self->exchange;
+    return exchange->on_full != NULL && exchange->body.length == exchange->body_piece_bytes;
+}
+
 static void take_body (connection_t *self, const uint8_t *body, size_t length)
 {
+    exchange_t *exchange = &self->exchange;
     const char *flaw = charge (self, &self->body_charged, length);
-    if (flaw != NULL)
+    if (flaw == NULL)
+        bytes_append (&exchange->body, body, length);
+    if (flaw == NULL && exchange->on_full != NULL && exchange->body.failed)
+        flaw = EXHAUSTED;
+    if (flaw != NULL) {
         refuse (self, 503, flaw);
-    else
-        bytes_append (&self->exchange.body, body, length);
+    } else if (is_full (self)) {
+        self->held = true;
+        event_del (self->deadline);
+        exchange->on_full (exchange);
+    }
+}
+
+/* Of what was read, as much as may be taken now. */
+static size_t takable (const connection_t *self, size_t length)
+{
+    const exchange_t *exchange = &self->exchange;
+    if (self->phase != PHASE_BODY || exchange->on_full == NULL)
+        return length;
+    const size_t room = exchange->body_piece_bytes - exchange->body.length;
+    return length < room ? length : room;
 }
 
 static void finish_request (connection_t *self)
@@ -587,8 +623,8 @@ static bool step (connection_t *self)
     const char *reason;
     size_t used, body_length = 0;
     evbuffer_peek (input, -1, NULL, &piece, 1);
-    const codec_event_t event =
-        codec_feed (self->codec, piece.iov_base, piece.iov_len, &used, &body, &body_length);
+    const codec_event_t event = codec_feed (
+        self->codec, piece.iov_base, takable (self, piece.iov_len), &used, &body, &body_length);
     if (self->phase == PHASE_IDLE && !codec_is_idle (self->codec))
         set_phase (self, PHASE_HEAD);
     switch (event) {
@@ -634,7 +670,8 @@ static void hold_input (connection_t *self)
 static void run (connection_t *self)
 {
     self->running = true;
-    while (!self->dying && self->phase <= PHASE_BODY && !owes_too_much (self) && step (self))
+    while (!self->dying && self->phase <= PHASE_BODY && !self->held && !owes_too_much (self) &&
+           step (self))
         ;
     if (!self->dying && self->phase == PHASE_LINGERING)
         throw_away (self);
@@ -706,6 +743,11 @@ static void too_late (evutil_socket_t fd, short what, void *context)
     effort_begin ();
     if (self->phase == PHASE_STREAM && !self->doomed) {
         tick (self);
+        return;
+    }
+    if (self->phase == PHASE_BUSY && self->wants_room && !self->doomed) {
+        self->wants_room = false;
+        self->exchange.on_room (&self->exchange);
         return;
     }
     if (self->doomed || (self->phase != PHASE_HEAD && self->phase != PHASE_BODY)) {

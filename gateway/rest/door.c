@@ -20,6 +20,7 @@
 #include "rest/routes.h"
 #include "rest/session.h"
 #include "rest/trace.h"
+#include "rest/upload.h"
 #include "timestamp.h"
 
 enum { WARNING_MS = 1000 };
@@ -333,7 +334,7 @@ static bool gate_body (service_t *self, exchange_t *exchange)
         return false;
     }
     limit_body (self, exchange);
-    return true;
+    return kind != BODY_RAW || submit_raw_begin (exchange);
 }
 
 static void handle_head (void *context, exchange_t *exchange)
@@ -444,6 +445,7 @@ static void handle_end (void *context, exchange_t *exchange, int status)
     if (exchange->link != NULL)
         link_forget (exchange->link, &exchange->ticket);
     download_free (&exchange->download);
+    upload_free (&exchange->upload);
     if (exchange->state_free != NULL)
         exchange->state_free (exchange->state);
     http_target_clear (&exchange->target);

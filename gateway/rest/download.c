@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/effort.h"
 #include "http/range.h"
 #include "log/log.h"
 #include "rest/answer.h"
@@ -35,6 +36,7 @@ struct download {
     uint64_t at;                    /* the next byte that is wanted */
     crypto_generichash_state state; /* of all before it, where all is wanted */
     tmq_part_t *piece;              /* that had no room */
+    turn_t turn;                    /* to ask for the next one */
     int64_t moved_ms;               /* CLOCK_MONOTONIC: when the broker gave the last one */
 };
 
@@ -42,6 +44,7 @@ void download_free (download_t **self)
 {
     if (*self == NULL)
         return;
+    turn_give (&(*self)->turn);
     tmq_part_free ((*self)->piece);
     free (*self);
     *self = NULL;
@@ -198,6 +201,7 @@ static void piece_came (void *context, tmq_completion_t *completion)
     exchange_t *exchange = context;
     download_t *self = exchange->download;
     tmq_part_t *piece = completion->part;
+    turn_give (&self->turn);
     if (completion->code != TMQ_OK) {
         pause_or_give_up (exchange, completion->code, completion->error);
         return;
@@ -212,15 +216,17 @@ static void piece_came (void *context, tmq_completion_t *completion)
     self->moved_ms = clock_ms (CLOCK_MONOTONIC);
     crypto_generichash_update (&self->state, (const uint8_t *) piece->bytes, piece->length);
     self->at += piece->length;
+    service_spend (service_of (exchange), exchange->principal, (double) effort_take ());
     if (is_right (self))
         give_piece (exchange);
     else
         give_up_damaged (exchange);
 }
 
-static void read_piece (exchange_t *exchange)
+static void ask_for_piece (void *context)
 {
-    const download_t *self = exchange->download;
+    exchange_t *exchange = context;
+    download_t *self = exchange->download;
     const link_call_t call = call_of (exchange, piece_came);
     const uint64_t left = self->end - self->at;
     const uint32_t limit = left < DOWNLOAD_PIECE_BYTES ? (uint32_t) left : DOWNLOAD_PIECE_BYTES;
@@ -232,8 +238,15 @@ static void read_piece (exchange_t *exchange)
         : self->part == DOWNLOAD_RESULT
             ? link_result_read (link, call, &self->id, self->at, limit, &error)
             : link_artifact_read (link, call, &self->id, &self->artifact, self->at, limit, &error);
-    if (code != TMQ_OK)
-        pause_or_give_up (exchange, code, &error);
+    if (code == TMQ_OK)
+        return;
+    turn_give (&self->turn);
+    pause_or_give_up (exchange, code, &error);
+}
+
+static void read_piece (exchange_t *exchange)
+{
+    turn_take (&exchange->download->turn, link_bodies (exchange->link), ask_for_piece, exchange);
 }
 
 static void go_on (exchange_t *exchange)

@@ -10,6 +10,8 @@
 
 void submit_json (exchange_t *exchange);
 void submit_raw (exchange_t *exchange);
+/* At its head: what is wrong with it is told before its body comes. False: answered. */
+bool submit_raw_begin (exchange_t *exchange);
 void submit_batch (exchange_t *exchange);
 
 void task_show (exchange_t *exchange);

@@ -197,6 +197,14 @@ static void put_requests (bytes_t *out, const service_numbers_t *numbers)
                 "answers that could not be brought to their end", numbers->cut);
 }
 
+static void put_uploads (bytes_t *out, const service_uploads_t *uploads)
+{
+    put_number (out, "gateway_uploads", "gauge", "payloads of more than 256 KiB under way",
+                uploads->count);
+    put_number (out, "gateway_spool_bytes", "gauge", "that they take on the gateway's disk",
+                uploads->bytes);
+}
+
 static void put_connections (bytes_t *out, const connections_numbers_t *connections)
 {
     put_each (out, "gateway_connections", "connections that are open", "state", state_names,
@@ -230,6 +238,7 @@ void metrics_write_own (bytes_t *out, const service_t *service)
     put_ways (out, service);
     put_requests (out, &service->numbers);
     put_streams (out, &service->streams);
+    put_uploads (out, &service->uploads);
     if (service->mcp.measure != NULL)
         service->mcp.measure (service->mcp.context, out);
     if (service->connections != NULL)

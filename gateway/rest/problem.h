@@ -50,7 +50,7 @@
     X (BUSY, "busy", 503, "The gateway has no room")                                               \
     X (UNKNOWN, "unknown", 504, "It may have been done")                                           \
     X (VERSION, "http-version", 505, "Not this version of HTTP")                                   \
-    X (STORE_FULL, "store-full", 507, "The broker's disk is full")
+    X (STORE_FULL, "store-full", 507, "The disk is full")
 
 typedef enum problem_kind {
 #define X(NAME, name, status, title) PROBLEM_##NAME,

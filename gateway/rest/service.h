@@ -17,6 +17,7 @@
 #include "http/exchange.h"
 #include "link/link.h"
 #include "net/connection.h"
+#include "net/spool.h"
 #include "rest/problem.h"
 
 enum {
@@ -50,6 +51,12 @@ typedef struct scraped {
     int64_t at_ms;
 } scraped_t;
 
+/* Large payloads under way. */
+typedef struct service_uploads {
+    uint64_t count;
+    uint64_t bytes; /* on the disk, as they will be */
+} service_uploads_t;
+
 /* Who serves /mcp. run NULL: nobody, because there are no tools. */
 typedef struct service_mcp {
     void *context;
@@ -75,6 +82,8 @@ typedef struct service {
     const connections_numbers_t *connections;
     int64_t began_ms;  /* since the epoch */
     streams_t streams; /* of events */
+    spool_t *spool;
+    service_uploads_t uploads;
     service_mcp_t mcp;
     service_numbers_t numbers;
     uint64_t asked_last; /* whose request it was: the principal's address, never followed */
@@ -82,6 +91,7 @@ typedef struct service {
     int64_t warned_ms;   /* when an answer was warned of last, CLOCK_MONOTONIC; 0: never */
     uint64_t unwarned;   /* answers like it since then */
     int64_t cut_ms;      /* when one was told last; 0: never */
+    int64_t spool_ms;    /* the same of a disk that does not keep payloads */
 } service_t;
 
 /* False: bodies, answers and trees take as much memory as they may. */

@@ -177,8 +177,10 @@ static bool put_data (spec_t *self, const json_t *value, slice_t text)
         submit->content_type = "application/json";
     }
     if (submit->payload_bytes > TMQ_FRAME_BYTES_MAX)
-        return wrong (self, "data", "data has %zu bytes, the limit is %d", submit->payload_bytes,
-                      TMQ_FRAME_BYTES_MAX);
+        return wrong (self, "data",
+                      "data has %zu bytes, the limit is %d; a larger payload is the body of "
+                      "POST /v1/queues/{queue}/tasks",
+                      submit->payload_bytes, TMQ_FRAME_BYTES_MAX);
     return true;
 }
 

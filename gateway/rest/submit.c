@@ -11,6 +11,7 @@
 #include "rest/spec.h"
 #include "rest/subject.h"
 #include "rest/trace.h"
+#include "rest/upload.h"
 
 static void write_text (json_writer_t *writer, const char *key, const char *text)
 {
@@ -100,11 +101,16 @@ static void answer_task (exchange_t *exchange)
         answer_receipt (exchange);
 }
 
+static void payload_is_there (exchange_t *exchange, const tmq_blob_t *blob);
+
 static void submitted (void *context, tmq_completion_t *completion)
 {
     exchange_t *exchange = context;
     submission_t *submission = exchange->state;
     const tmq_receipt_t *receipt = completion->receipts;
+    if (completion->code == TMQ_NO_BLOB && exchange->upload != NULL &&
+        upload_send (exchange, payload_is_there))
+        return;
     if (completion->code == TMQ_CONFLICT && submission->spec.submit.dedup_key != NULL) {
         answer_problem (exchange, &(problem_t){.kind = PROBLEM_KEY_REUSED,
                                                .code = TMQ_CONFLICT,
@@ -123,24 +129,31 @@ static void submitted (void *context, tmq_completion_t *completion)
     answer_task (exchange);
 }
 
-static void start_submission (exchange_t *exchange, bool good)
+/* What is wrong with it is told: false. */
+static bool judge_submission (exchange_t *exchange, bool good)
 {
     submission_t *submission = exchange->state;
     spec_t *spec = &submission->spec;
     const char *key = http_request_field (exchange->request, "idempotency-key");
-    tmq_error_t error;
     if (key == NULL && http_request_count (exchange->request, "idempotency-key") > 0)
         key = "";
     if (key == NULL)
         key = spec->key;
     good = good && spec_finish (spec, exchange->principal, key);
-    if (!good) {
+    if (!good)
         answer_invalid (exchange, spec->pointer, "%s", spec->error);
-        return;
-    }
-    spec->submit.trace = trace_of (exchange, spec->trace);
+    else
+        spec->submit.trace = trace_of (exchange, spec->trace);
+    return good;
+}
+
+static void start_submission (exchange_t *exchange)
+{
+    const submission_t *submission = exchange->state;
+    tmq_error_t error;
     started (exchange,
-             link_submit (exchange->link, call_of (exchange, submitted), &spec->submit, &error),
+             link_submit (exchange->link, call_of (exchange, submitted), &submission->spec.submit,
+                          &error),
              &error);
 }
 
@@ -148,27 +161,48 @@ void submit_json (exchange_t *exchange)
 {
     submission_t *submission = keep_state (exchange, sizeof *submission, clear_submission);
     const slice_t text = {(const char *) exchange->body.data, exchange->body.length};
-    if (submission != NULL)
-        start_submission (exchange, spec_from_json (&submission->spec, text, NULL));
+    if (submission != NULL &&
+        judge_submission (exchange, spec_from_json (&submission->spec, text, NULL)))
+        start_submission (exchange);
 }
 
-void submit_raw (exchange_t *exchange)
+bool submit_raw_begin (exchange_t *exchange)
 {
     submission_t *submission = keep_state (exchange, sizeof *submission, clear_submission);
     if (submission == NULL)
-        return;
+        return false;
     spec_t *spec = &submission->spec;
     const bool good = spec_from_query (spec, &exchange->target, exchange->parameters[0]);
     const char *type = http_request_field (exchange->request, "content-type");
     if (type != NULL && strlen (type) > TMQ_CONTENT_TYPE_BYTES_MAX) {
         answer_invalid (exchange, "Content-Type", "it has more than %d bytes",
                         TMQ_CONTENT_TYPE_BYTES_MAX);
-        return;
+        return false;
     }
     spec->submit.content_type = type;
-    spec->submit.payload = exchange->body.data;
-    spec->submit.payload_bytes = exchange->body.length;
-    start_submission (exchange, good);
+    if (!judge_submission (exchange, good))
+        return false;
+    upload_expect (exchange);
+    return true;
+}
+
+static void payload_is_there (exchange_t *exchange, const tmq_blob_t *blob)
+{
+    submission_t *submission = exchange->state;
+    submission->spec.submit.payload_blob = *blob;
+    start_submission (exchange);
+}
+
+void submit_raw (exchange_t *exchange)
+{
+    submission_t *submission = exchange->state;
+    if (exchange->upload != NULL) {
+        upload_send (exchange, payload_is_there);
+        return;
+    }
+    submission->spec.submit.payload = exchange->body.data;
+    submission->spec.submit.payload_bytes = exchange->body.length;
+    start_submission (exchange);
 }
 
 /* Many. */

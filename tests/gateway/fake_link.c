@@ -4,8 +4,11 @@
 
 #include "fake_link.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "net/spool.h"
 
 fake_link_t fake_link;
 
@@ -92,6 +95,7 @@ FAKE (result, const tmq_id_t *id)
 FAKE (payload, const tmq_id_t *id)
 FAKE (result_read, const tmq_id_t *id, uint64_t offset, uint32_t limit)
 FAKE (payload_read, const tmq_id_t *id, uint64_t offset, uint32_t limit)
+FAKE (blob_send, const tmq_blob_t *blob, uint64_t offset, const void *bytes, size_t length)
 FAKE (artifacts, const tmq_id_t *id)
 FAKE (artifact_read, const tmq_id_t *id, const tmq_artifact_info_t *artifact, uint64_t offset,
       uint32_t limit)
@@ -117,6 +121,54 @@ FAKE (pause, const char *queue, const char *why)
 FAKE (unpause, const char *queue)
 FAKE (workers, uint64_t before, uint32_t limit, bool all)
 #pragma GCC diagnostic pop
+
+line_t *link_bodies (link_t *self)
+{
+    static line_t line = {.most = LINK_BODIES_MAX};
+    (void) self;
+    return &line;
+}
+
+uint64_t link_blob_bytes_max (const link_t *self)
+{
+    (void) self;
+    return 0;
+}
+
+/* No disk: payloads stay in memory. */
+
+spool_file_t *spool_open (spool_t *self)
+{
+    (void) self;
+    return NULL;
+}
+
+void spool_close (spool_file_t **self)
+{
+    *self = NULL;
+}
+
+void spool_write (spool_file_t *self, bytes_t *data, spool_fn *fn, void *context)
+{
+    (void) self;
+    bytes_free (data);
+    fn (context, EIO, data);
+}
+
+void spool_read (spool_file_t *self, uint64_t offset, size_t length, spool_fn *fn, void *context)
+{
+    bytes_t none = BYTES_INIT;
+    (void) self;
+    (void) offset;
+    (void) length;
+    fn (context, EIO, &none);
+}
+
+void spool_hash (spool_file_t *self, uint8_t hash[SPOOL_HASH_BYTES])
+{
+    (void) self;
+    memset (hash, 0, SPOOL_HASH_BYTES);
+}
 
 flow_t *flow_new (link_t *link, const tmq_subscription_options_t *options, flow_taker_t taker,
                   tmq_error_t *error)

@@ -10,13 +10,15 @@ import http.client
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 from broker import Broker, eventually
-from gateway import Gateway, PATIENCE_S, program
+from gateway import Answer, Gateway, PATIENCE_S, program
 from test_gateway import check, check_problem, start_worker
 from test_streams import Later, metric
 
@@ -64,6 +66,17 @@ class Stage:
 def resident(gateway):
     with open(f"/proc/{gateway.process.pid}/statm", encoding="utf-8") as file:
         return int(file.read().split()[1]) * 4096
+
+
+def is_sanitized():
+    """Then what is freed is kept, and the memory of the process says nothing."""
+    with open(program("taskmq-gateway"), "rb") as file:
+        return b"__asan_init" in file.read()
+
+
+def check_growth(what, grown, most):
+    print(f"{what}: {grown} bytes more, at most {most}")
+    assert is_sanitized() or grown < most, (what, grown, most)
 
 
 def buffers(gateway):
@@ -328,8 +341,7 @@ def part_slow():
             assert held <= readers * (PIECE + 4096), held
             check("another one is served", gateway.get("/v1/session").status, 200)
         # A piece and its copy for each, and as much again for what the allocator does not give back.
-        grown = resident(gateway) - before
-        assert grown < readers * 4 * PIECE, grown
+        check_growth(f"{readers} readers", resident(gateway) - before, readers * 4 * PIECE)
         for reader in slow:
             check("all of it", reader.rest(), (data, True))
         eventually("all of it is given back", lambda: buffers(gateway) < PIECE)
@@ -349,25 +361,327 @@ def part_stalled():
             check("it is not whole", one.rest()[1], False)
 
 
+# Up.
+
+class Slowly:
+    """Who sends a body at its own pace."""
+
+    def __init__(self, gateway, length, token=None, target="/v1/queues/q/tasks", **fields):
+        self.link = socket.create_connection(("127.0.0.1", gateway.port))
+        self.link.settimeout(PATIENCE_S)
+        more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
+        framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+        self.link.sendall(f"POST {target} HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n{more}"
+                          f"Authorization: Bearer {token or gateway.first_token}\r\n\r\n".encode())
+
+    def send(self, data):
+        self.link.sendall(data)
+
+    def answer(self):
+        response = http.client.HTTPResponse(self.link)
+        response.begin()
+        out = Answer(response)
+        self.link.close()
+        return out
+
+
+def refused_early(asked, status, detail):
+    """Before the request was whole: the answer has no id of it."""
+    answer = asked.answer()
+    check("status", answer.status, status)
+    assert detail in answer.json["detail"], answer
+
+
+def chunks_of(data, size):
+    for at in range(0, len(data), size):
+        yield data[at:at + size]
+
+
+def uploads(gateway):
+    return number_of(gateway, "taskmq_gateway_uploads"), number_of(gateway, "taskmq_gateway_spool_bytes")
+
+
+def await_none(gateway):
+    eventually("no upload is under way", lambda: uploads(gateway) == (0, 0))
+
+
+def payload_of(gateway, answer):
+    check("it was taken", answer.status, 201)
+    return gateway.get(answer.fields["location"] + "/payload").body
+
+
+def try_sizes(gateway):
+    for length in (FRAME - 1, FRAME, FRAME + 1, FRAME + 2, 2 * FRAME + 2, 8 * MIB):
+        data = made(length, length)
+        check(f"{length} bytes", payload_of(gateway, gateway.post("/v1/queues/q/tasks", data)) == data, True)
+        # The same bytes in chunks: http.client sends an iterable so.
+        chunked = gateway.post("/v1/queues/q/tasks?priority=7", chunks_of(data, 100001), Content_Type="image/x")
+        check("in chunks", payload_of(gateway, chunked) == data, True)
+        check("what was said with it", (chunked.json["priority"], chunked.json["content_type"]),
+              (7, "image/x"))
+    await_none(gateway)
+
+
+def try_keys(gateway):
+    data = made(FRAME + 1, 21)
+
+    def post(body):
+        return gateway.post("/v1/queues/q/tasks", body, Idempotency_Key="large")
+    first = post(data)
+    again = post(data)
+    check("once", (first.status, again.status, again.fields["idempotent-replayed"],
+                   again.json["task_id"]), (201, 200, "true", first.json["task_id"]))
+    check_problem(post(data[:-1] + b"x"), 422, "idempotency-key-reused")
+    check_problem(post(b"small"), 422, "idempotency-key-reused")
+
+
+def try_refused(gateway):
+    """What is wrong is told before the body comes."""
+    for target, more, status in (("/v1/queues/q/tasks?what=1", {}, 400),
+                                 ("/v1/queues/a%20b/tasks", {}, 400),
+                                 ("/v1/queues/q/tasks", {"Idempotency_Key": "ä"}, 400),
+                                 ("/v1/queues/q/tasks", {"Content_Type": "x" * 300}, 400)):
+        asked = Slowly(gateway, MIB, target=target, Expect="100-continue", **more)
+        check(target, asked.answer().status, status)
+    asked = Slowly(gateway, 3 * MIB + 1, Expect="100-continue")
+    refused_early(asked, 413, "'raw_bytes_max' allows, 3145728")
+    asked = Slowly(gateway, None)
+    for _ in range(3):
+        asked.send(b"100000\r\n" + bytes(MIB) + b"\r\n")
+    asked.send(b"1\r\n")
+    refused_early(asked, 413, "'raw_bytes_max' allows, 3145728")
+    await_none(gateway)
+    asked = Slowly(gateway, FRAME + 1, Expect="100-continue")
+    check("100", asked.link.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
+    asked.send(bytes(FRAME + 1))
+    check("201", asked.answer().status, 201)
+
+
+def try_owner(stage):
+    """It is the client's own, whatever its size."""
+    gateway = stage.gateway
+    ann, bob = (gateway.make_token(name, "client") for name in ("ann", "bob"))
+    gateway.reload()
+    data = made(FRAME + 1, 22)
+    answer = gateway.post("/v1/queues/q/tasks", data, token=ann)
+    check("hers", gateway.get(answer.fields["location"] + "/payload", token=ann).body == data, True)
+    check("not his", gateway.get(answer.fields["location"] + "/payload", token=bob).status, 404)
+
+
+def part_up():
+    with Broker() as broker:
+        gateway = Gateway(broker, configuration=FAST)
+        with gateway:
+            try_sizes(gateway)
+            try_keys(gateway)
+            try_owner(Stage(broker, gateway))
+        with Gateway(broker, configuration=["raw_bytes_max = 3M", *FAST]) as gateway:
+            try_refused(gateway)
+    broker = Broker("--config", "{home}/small.conf")
+    with open(os.path.join(broker.home, "small.conf"), "w", encoding="utf-8") as file:
+        file.write("limits\n    blob_bytes = 1M\n")
+    with broker, Gateway(broker, configuration=FAST) as gateway:
+        refused_early(Slowly(gateway, MIB + 1), 413, "'limits/blob_bytes' allows, 1048576")
+        check("as much as that", gateway.post("/v1/queues/q/tasks", bytes(MIB)).status, 201)
+
+
+def names_in(directory):
+    return {os.path.join(where, name) for where, _, names in os.walk(directory) for name in names}
+
+
+def under_way(broker):
+    """Bytes of uploads that the broker has not put together yet."""
+    return sum(os.stat(path).st_size for path in names_in(os.path.join(broker.data, "blobs", "uploads")))
+
+
+def try_leaving(stage):
+    """A client that goes in the middle leaves nothing, here and at the broker."""
+    gateway = stage.gateway
+    before = names_in(stage.broker.data)
+    for length in (8 * MIB, None):
+        asked = Slowly(gateway, length)
+        asked.send((b"400000\r\n" if length is None else b"") + bytes(4 * MIB))
+        eventually("it is on the disk", lambda: uploads(gateway)[1] >= 3 * MIB)
+        asked.link.close()
+        await_none(gateway)
+    check("files", names_in(stage.broker.data) - before, set())
+
+
+def try_stalling(stage):
+    """Who sends nothing more is cut; who sends slowly is not."""
+    gateway = stage.gateway
+    asked = Slowly(gateway, MIB)
+    asked.send(bytes(FRAME * 2))
+    refused_early(asked, 408, "the body did not come in time")
+    await_none(gateway)
+    data = made(6 * FRAME, 23)
+    asked = Slowly(gateway, len(data))
+    for piece in chunks_of(data, FRAME):
+        asked.send(piece)
+        time.sleep(0.8)  # six of these are longer than body_timeout
+    check("in its own time", payload_of(gateway, asked.answer()) == data, True)
+
+
+def try_dead_gateway(stage):
+    gateway = stage.gateway
+    before = names_in(stage.broker.data)
+    asked = Slowly(gateway, 8 * MIB)
+    asked.send(bytes(4 * MIB))
+    eventually("it is on the disk", lambda: uploads(gateway)[1] == 8 * MIB)
+    gateway.kill()
+    check("files", names_in(stage.broker.data) - before, set())
+    gateway.start()
+    await_none(gateway)
+
+
+def try_dead_broker(stage):
+    """Killed while it takes the bytes: the request waits for it, and is done once."""
+    gateway = stage.gateway
+    data = made(16 * MIB, 24)
+    for number in range(3):
+        posted = Later(gateway.post, "/v1/queues/killed/tasks", data, Idempotency_Key=f"k{number}")
+        eventually("the broker has some of it",
+                   lambda: under_way(stage.broker) > MIB or posted.answer)
+        stage.broker.kill()
+        stage.broker.start()
+        answer = posted.get()
+        check("taken", answer.status, 201)
+        check("all of it", gateway.get(answer.fields["location"] + "/payload").body == data, True)
+        data = made(16 * MIB, 25 + number)
+    gateway.await_broker()
+    check("once each", gateway.get("/v1/tasks:count?queue=killed").json["count"], 3)
+
+
+def try_broker_away(stage):
+    """It does not come back: 503, and the same request does it later."""
+    gateway = stage.gateway
+    data = made(MIB, 28)
+    stage.broker.process.send_signal(signal.SIGSTOP)
+    posted = Later(gateway.post, "/v1/queues/q/tasks", data, Idempotency_Key="away")
+    told = check_problem(posted.get(), 503, "unreachable")
+    check("later", told["retriable"], True)
+    stage.broker.process.send_signal(signal.SIGCONT)
+    gateway.await_broker()
+    answer = gateway.post("/v1/queues/q/tasks", data, Idempotency_Key="away")
+    check("then", payload_of(gateway, answer) == data, True)
+    await_none(gateway)
+
+
+def part_left():
+    settings = ["body_timeout = 4s", "request_timeout = 1s", *FAST]
+    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+        stage = Stage(broker, gateway)
+        for one in (try_leaving, try_stalling, try_dead_gateway):
+            one(stage)
+    with Broker() as broker, Gateway(broker, configuration=["request_timeout = 1s", "body_timeout = 5s",
+                                                            *FAST]) as gateway:
+        stage = Stage(broker, gateway)
+        try_dead_broker(stage)
+        try_broker_away(stage)
+
+
+def part_full():
+    """Neither disk takes more than it has: it is told, and everything else goes on."""
+    with Broker() as broker:
+        gateway = Gateway(broker, configuration=FAST)
+        gateway.limits[resource.RLIMIT_FSIZE] = MIB  # as a full disk, for this process alone
+        with gateway:
+            answer = gateway.post("/v1/queues/q/tasks", bytes(2 * MIB))
+            told = check_problem(answer, 507, "store-full")
+            assert "the gateway cannot keep the payload" in told["detail"], told
+            check("again later", (told["retriable"], "retry-after" in answer.fields), (True, True))
+            await_none(gateway)
+            check("a smaller one", gateway.post("/v1/queues/q/tasks", bytes(MIB)).status, 201)
+    broker = Broker("--config", "{home}/full.conf")
+    with open(os.path.join(broker.home, "full.conf"), "w", encoding="utf-8") as file:
+        file.write("limits\n    free_space_min = 1000G\n")
+    with broker, Gateway(broker, configuration=["request_timeout = 300ms", *FAST]) as gateway:
+        check_problem(gateway.post("/v1/queues/q/tasks", bytes(2 * MIB)), 507, "store-full")
+        await_none(gateway)
+
+
+def part_many():
+    """Twenty at once, of several principals: bounded in memory, and each within its part."""
+    count, length = 20, 4 * MIB
+    with Broker() as broker:
+        with Gateway(broker, configuration=FAST) as gateway:
+            tokens = [gateway.make_token(f"p{number}", "client") for number in range(4)]
+            gateway.reload()
+            check("one", gateway.post("/v1/queues/q/tasks", bytes(length)).status, 201)
+            before = resident(gateway)
+            bodies = [made(length, 100 + number) for number in range(count)]
+            asked = [Slowly(gateway, length, tokens[number % 4]) for number in range(count)]
+            for one, body in zip(asked, bodies):
+                one.send(body[:2 * MIB])
+            eventually("all are under way", lambda: uploads(gateway) == (count, count * length))
+            peak = resident(gateway) - before
+            for one, body in zip(asked, bodies):
+                one.send(body[2 * MIB:])
+            later = [Later(one.answer) for one in asked]
+            answers = []
+            for number, one in enumerate(later):
+                peak = max(peak, resident(gateway) - before)
+                answers.append(one.get())
+                check(f"upload {number}", answers[-1].status, 201)
+            # Of each a piece from its client, one that is read back and its copy on the way to the broker.
+            check_growth(f"{count} uploads of {length}", peak, count * 4 * FRAME)
+            for number, answer in enumerate(answers):
+                body = gateway.get(answer.fields["location"] + "/payload", token=tokens[number % 4]).body
+                check(f"payload {number}", body == bodies[number], True)
+            await_none(gateway)
+        settings = ["uploads_max = 4", "raw_bytes_max = 2M", "spool_bytes_max = 4M", *FAST]
+        with Gateway(broker, configuration=settings) as gateway:
+            try_parts(gateway, tokens)
+
+
+def try_parts(gateway, tokens):
+    def begin(token, length=MIB):
+        asked = Slowly(gateway, length, token)
+        asked.send(bytes(FRAME + 1))
+        return asked
+
+    def named(asked, name):
+        told = check_problem(asked.answer(), 503, "busy")
+        assert name in told["detail"], told
+    first = [begin(tokens[0]) for _ in range(2)]
+    eventually("two are under way", lambda: uploads(gateway)[0] == 2)
+    named(begin(tokens[0]), "uploads_max")
+    second = [begin(tokens[1], 2 * MIB)]
+    eventually("three are under way", lambda: uploads(gateway)[0] == 3)
+    named(begin(tokens[1]), "spool_bytes_max")
+    for one, length in [*((one, MIB) for one in first), *((one, 2 * MIB) for one in second)]:
+        one.send(bytes(length - FRAME - 1))
+        check("those go on", one.answer().status, 201)
+    await_none(gateway)
+    done = gateway.run("--check")
+    check("--check", done.returncode, 0)
+    with open(gateway.path("gateway.conf"), "a", encoding="utf-8") as file:
+        file.write("raw_bytes_max = 3M\n")
+    done = gateway.run("--check")
+    check("no half for one", (done.returncode, "twice raw_bytes_max" in done.stderr), (2, True))
+
+
 def part_large():
-    """A body of many MiB through a gateway that does not grow by it."""
+    """A body of many MiB, up and down, through a gateway that does not grow by it."""
     size = int(sys.argv[2]) * MIB
     broker = Broker("--config", "{home}/large.conf")
     with open(os.path.join(broker.home, "large.conf"), "w", encoding="utf-8") as file:
         file.write(f"limits\n    blob_bytes = {size}B\n")
-    with broker, Gateway(broker, configuration=FAST) as gateway:
-        stage = Stage(broker, gateway)
+    settings = [f"raw_bytes_max = {size}B", *FAST]
+    with broker, Gateway(broker, configuration=settings) as gateway:
         data = made(size, 13)
-        target = f"/v1/tasks/{stage.submit(data)}/payload"
         gateway.get("/v1/session")
         before = resident(gateway)
-        answer = gateway.get(target)
+        answer = gateway.post("/v1/queues/q/tasks", data)
+        check("it was taken", answer.status, 201)
+        up = resident(gateway) - before
+        answer = gateway.get(answer.fields["location"] + "/payload")
         check("all of it", (answer.status, answer.body == data), (200, True))
-        grown = resident(gateway) - before
-        assert grown < 16 * PIECE, grown
-        print(f"{size} bytes, and {grown} more of memory")
+        down = resident(gateway) - before
+        check_growth(f"{size} bytes up", up, 16 * FRAME)
+        check_growth(f"{size} bytes down", down, 16 * FRAME)
 
 
 if __name__ == "__main__":
-    {"read": part_read, "cut": part_cut, "slow": part_slow, "stalled": part_stalled,
-     "large": part_large}[sys.argv[1]]()
+    {"read": part_read, "cut": part_cut, "slow": part_slow, "stalled": part_stalled, "up": part_up,
+     "left": part_left, "full": part_full, "many": part_many, "large": part_large}[sys.argv[1]]()

@@ -1,0 +1,352 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "rest/upload.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/account.h"
+#include "base/effort.h"
+#include "base/line.h"
+#include "log/log.h"
+#include "rest/answer.h"
+#include "timestamp.h"
+
+enum {
+    LIMIT_PATIENCE_MS = 3000, /* what others have begun passes, a quota may not */
+    BEGINS_MAX = 4,           /* of one: a broker that restarts has forgotten what was under way */
+    STANDING_MAX = 8,         /* pieces in a row that bring nothing on */
+    NOTE_MS = 1000,           /* one line about a disk in so long */
+    NO_ROOM_MS = 2000,        /* when somebody is to try again for whom there is no room */
+    DISK_FULL_MS = 30000      /* … because others than ours have filled the disk, perhaps */
+};
+
+struct upload {
+    service_t *service;
+    account_t *account;
+    exchange_t *exchange;
+    spool_file_t *file;
+    uint64_t reserved; /* of the spool */
+    uint64_t length;
+    tmq_blob_t blob;
+    upload_done_fn *done;
+    uint64_t offset; /* the next byte that the broker wants */
+    unsigned begins;
+    unsigned standing;
+    turn_t turn;    /* to send a piece; of those under way as many as turns are in memory */
+    bool beginning; /* … or to ask from where on */
+    bool had_turn;
+    int64_t moved_ms; /* CLOCK_MONOTONIC: when the broker took a piece */
+};
+
+/* Room. */
+
+static bool reserve (upload_t *self, uint64_t bytes)
+{
+    service_uploads_t *uploads = &self->service->uploads;
+    const uint64_t most = self->service->settings.numbers[SETTING_SPOOL_BYTES_MAX];
+    if (bytes > most - uploads->bytes || bytes > most / 2 - self->account->spooled)
+        return false;
+    uploads->bytes += bytes;
+    self->account->spooled += bytes;
+    self->reserved += bytes;
+    return true;
+}
+
+void upload_free (upload_t **self)
+{
+    upload_t *upload = *self;
+    if (upload == NULL)
+        return;
+    turn_give (&upload->turn);
+    spool_close (&upload->file);
+    upload->service->uploads.count--;
+    upload->service->uploads.bytes -= upload->reserved;
+    upload->account->uploads--;
+    upload->account->spooled -= upload->reserved;
+    account_release (upload->account);
+    free (upload);
+    *self = NULL;
+}
+
+/* NULL: there is no place, or no memory. */
+static upload_t *make_upload (exchange_t *exchange)
+{
+    service_t *service = service_of (exchange);
+    account_t *account = exchange->account;
+    const uint64_t most = service->settings.numbers[SETTING_UPLOADS_MAX];
+    if (service->uploads.count >= most || account->uploads >= (most + 1) / 2)
+        return NULL;
+    upload_t *self = calloc (1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    self->file = spool_open (service->spool);
+    if (self->file == NULL) {
+        free (self);
+        return NULL;
+    }
+    self->service = service;
+    self->exchange = exchange;
+    self->account = account_retain (account);
+    account->uploads++;
+    service->uploads.count++;
+    exchange->upload = self;
+    return self;
+}
+
+/* From the client. */
+
+static void answer_no_room (exchange_t *exchange, const char *detail)
+{
+    answer_problem (
+        exchange,
+        &(problem_t){.kind = PROBLEM_BUSY, .detail = detail, .retry_after_ms = NO_ROOM_MS});
+}
+
+/* The disk, not the broker. */
+static void note_disk (const exchange_t *exchange, int error)
+{
+    service_t *service = service_of (exchange);
+    const int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
+    if (service->spool_ms != 0 && now_ms - service->spool_ms < NOTE_MS)
+        return;
+    service->spool_ms = now_ms;
+    log_write (
+        LOG_LEVEL_WARNING, "GATEWAY-SPOOL", "a payload could not be kept on its way",
+        LOG_FIELDS (LOG_TEXT ("error", strerror (error)), LOG_TEXT ("request_id", exchange->id)));
+}
+
+static void answer_disk (exchange_t *exchange, int error)
+{
+    char detail[160];
+    const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+    note_disk (exchange, error);
+    snprintf (detail, sizeof detail, "the gateway cannot keep the payload on its way: %s",
+              strerror (error));
+    log_write (
+        LOG_LEVEL_WARNING, "GATEWAY-SPOOL", "a payload could not be kept on its way",
+        LOG_FIELDS (LOG_TEXT ("error", strerror (error)), LOG_TEXT ("request_id", exchange->id)));
+    answer_problem (exchange, &(problem_t){.kind = full ? PROBLEM_STORE_FULL : PROBLEM_INTERNAL,
+                                           .code = full ? TMQ_STORE_FULL : 0,
+                                           .detail = detail,
+                                           .retry_after_ms = full ? DISK_FULL_MS : 0});
+}
+
+static void answer_no_disk_left (exchange_t *exchange)
+{
+    answer_no_room (exchange, "payloads under way take as much of the gateway's disk as "
+                              "'spool_bytes_max' allows, or half of it is yours");
+}
+
+static void piece_written (void *context, int error, const bytes_t *data)
+{
+    upload_t *self = context;
+    exchange_t *exchange = self->exchange;
+    (void) data;
+    exchange->drop_body (exchange);
+    if (error != 0)
+        answer_disk (exchange, error);
+    else
+        exchange->resume (exchange);
+}
+
+/* The first piece is whole, or a further one. */
+static void piece_came (exchange_t *exchange)
+{
+    upload_t *self = exchange->upload;
+    const http_request_t *request = exchange->request;
+    uint64_t room = exchange->body.length;
+    if (self == NULL) {
+        self = make_upload (exchange);
+        room = request->chunked ? room : request->content_length;
+    } else if (!request->chunked) {
+        room = 0; /* all of it has its room */
+    }
+    if (self == NULL) {
+        answer_no_room (exchange, "as many payloads of more than 256 KiB are under way as "
+                                  "'uploads_max' allows, or half of them are yours");
+        return;
+    }
+    if (!reserve (self, room)) {
+        answer_no_disk_left (exchange);
+        return;
+    }
+    self->length += exchange->body.length;
+    service_spend (self->service, exchange->principal, (double) effort_take ());
+    spool_write (self->file, &exchange->body, piece_written, self);
+}
+
+void upload_expect (exchange_t *exchange)
+{
+    const uint64_t most = link_blob_bytes_max (exchange->link);
+    exchange->on_full = piece_came;
+    exchange->body_piece_bytes = UPLOAD_PIECE_BYTES;
+    if (most < UPLOAD_PIECE_BYTES || exchange->body_bytes_max <= most)
+        return;
+    exchange->body_bytes_max = most;
+    snprintf (exchange->body_limit, sizeof exchange->body_limit,
+              "the body has more bytes than the broker's 'limits/blob_bytes' allows, %" PRIu64,
+              most);
+}
+
+/* To the broker. */
+
+static void begin (upload_t *self);
+static void send_next (upload_t *self);
+
+/* What may pass: the request may be repeated without harm. */
+static bool may_pass (int code)
+{
+    return code == TMQ_UNREACHABLE || code == TMQ_UNKNOWN || code == TMQ_TIMEOUT ||
+           code == TMQ_OVERLOADED || code == TMQ_UNAVAILABLE || code == TMQ_STOPPING ||
+           code == TMQ_OUTBOX_FULL || code == TMQ_LIMIT;
+}
+
+/* The broker may be another process now: it says anew from where on it wants bytes. */
+static void try_again (exchange_t *exchange)
+{
+    begin (exchange->upload);
+}
+
+static void step_failed (upload_t *self, int code, const tmq_error_t *error)
+{
+    exchange_t *exchange = self->exchange;
+    const uint64_t patience_ms = code == TMQ_LIMIT
+                                     ? LIMIT_PATIENCE_MS
+                                     : self->service->settings.numbers[SETTING_BODY_TIMEOUT];
+    const int64_t still_ms = clock_ms (CLOCK_MONOTONIC) - self->moved_ms;
+    if ((code == TMQ_NO_BLOB || code == TMQ_CONFLICT) && ++self->begins < BEGINS_MAX) {
+        begin (self);
+    } else if (may_pass (code) && still_ms < (int64_t) patience_ms) {
+        exchange->on_room = try_again;
+        exchange->await_room (exchange);
+    } else {
+        answer_code (exchange, code, error, NULL);
+    }
+}
+
+/* The broker says what it wants next. */
+static void step_done (void *context, tmq_completion_t *completion)
+{
+    upload_t *self = context;
+    const tmq_part_t *at = completion->part;
+    turn_give (&self->turn);
+    if (completion->code != TMQ_OK) {
+        step_failed (self, completion->code, completion->error);
+        return;
+    }
+    if (at != NULL && !at->more) {
+        self->done (self->exchange, &self->blob);
+        return;
+    }
+    self->standing = at != NULL && at->offset == self->offset ? self->standing + 1 : 0;
+    if (at == NULL || at->offset >= self->length || self->standing == STANDING_MAX) {
+        answer_code (self->exchange, TMQ_INTERNAL, NULL, NULL);
+        return;
+    }
+    if (self->standing == 0)
+        self->moved_ms = clock_ms (CLOCK_MONOTONIC);
+    self->offset = at->offset;
+    send_next (self);
+}
+
+static void send_step (upload_t *self, const void *bytes, size_t length)
+{
+    exchange_t *exchange = self->exchange;
+    link_call_t call = call_of (exchange, step_done);
+    tmq_error_t error;
+    call.context = self;
+    const int code =
+        link_blob_send (exchange->link, call, &self->blob, self->offset, bytes, length, &error);
+    if (code == TMQ_OK)
+        return;
+    turn_give (&self->turn);
+    step_failed (self, code, &error);
+}
+
+static void piece_read (void *context, int error, const bytes_t *data)
+{
+    upload_t *self = context;
+    if (error == 0) {
+        send_step (self, data->data, data->length);
+        return;
+    }
+    turn_give (&self->turn);
+    answer_disk (self->exchange, error);
+}
+
+static void have_turn (void *context)
+{
+    upload_t *self = context;
+    const uint64_t left = self->length - self->offset;
+    if (!self->had_turn)
+        self->moved_ms = clock_ms (CLOCK_MONOTONIC); /* it was no fault of the broker before */
+    self->had_turn = true;
+    if (self->beginning)
+        send_step (self, NULL, 0);
+    else
+        spool_read (self->file, self->offset,
+                    left < TMQ_FRAME_BYTES_MAX ? (size_t) left : TMQ_FRAME_BYTES_MAX, piece_read,
+                    self);
+}
+
+static void take_turn (upload_t *self, bool beginning)
+{
+    self->beginning = beginning;
+    turn_take (&self->turn, link_bodies (self->exchange->link), have_turn, self);
+}
+
+static void begin (upload_t *self)
+{
+    take_turn (self, true);
+}
+
+static void send_next (upload_t *self)
+{
+    take_turn (self, false);
+}
+
+static void begin_first (upload_t *self)
+{
+    spool_hash (self->file, self->blob.hash);
+    self->blob.bytes = self->length;
+    begin (self);
+}
+
+static void last_written (void *context, int error, const bytes_t *data)
+{
+    upload_t *self = context;
+    (void) data;
+    self->exchange->drop_body (self->exchange);
+    if (error != 0)
+        answer_disk (self->exchange, error);
+    else
+        begin_first (self);
+}
+
+bool upload_send (exchange_t *exchange, upload_done_fn *done)
+{
+    upload_t *self = exchange->upload;
+    const bool again = self->blob.bytes > 0;
+    if (again && ++self->begins >= BEGINS_MAX)
+        return false;
+    self->done = done;
+    self->moved_ms = clock_ms (CLOCK_MONOTONIC);
+    if (again) {
+        begin (self);
+    } else if (exchange->body.length > 0) {
+        self->length += exchange->body.length;
+        if (exchange->request->chunked && !reserve (self, exchange->body.length))
+            answer_no_disk_left (exchange);
+        else
+            spool_write (self->file, &exchange->body, last_written, self);
+    } else {
+        begin_first (self);
+    }
+    return true;
+}
