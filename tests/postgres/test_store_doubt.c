@@ -4,6 +4,7 @@
 
 /* What the store does when the database fails it: commits in doubt, fences, a history that was cut,
  * no space, and starts after all that. */
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -581,6 +582,33 @@ static void an_end_does_not_wait_for_it (void **state)
     postgres_destroy (&server);
 }
 
+/* What keeps the database from getting rid of what was deleted is named. */
+static void an_old_transaction_is_named (void **state)
+{
+    (void) state;
+    char uri[POSTGRES_URI_SIZE];
+    fixture_t *f = fresh ();
+    store_fixture_options (f)->pinned_ms = 200;
+    fixture_open (f);
+    fixture_submit (f, 1, 50);
+    store_stats_t stats;
+    do
+        store_stats (f->store, &stats);
+    while (stats.database_bytes == 0 || stats.journal_bytes == 0);
+    assert_true (stats.journal_bytes < stats.database_bytes);
+    assert_false (was_said (DATABASE_PINNED, "pid"));
+    postgres_uri (store_fixture_server (), "taskmq", "taskmq", uri);
+    PGconn *old = PQconnectdb (uri);
+    PQclear (PQexec (old, "BEGIN ISOLATION LEVEL REPEATABLE READ"));
+    PQclear (PQexec (old, "SELECT 1"));
+    char pid[32];
+    snprintf (pid, sizeof pid, "pid %d ", PQbackendPID (old));
+    WAIT_FOR (was_said (DATABASE_PINNED, pid), TIMING_PATIENCE_MS);
+    PQfinish (old);
+    void *end = f;
+    fixture_teardown (&end);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown (test, setup, fixture_teardown)
 
 int main (void)
@@ -602,6 +630,7 @@ int main (void)
         CASE (a_journal_with_a_hole_is_refused),
         cmocka_unit_test (a_database_that_is_away_is_waited_for),
         cmocka_unit_test (an_end_does_not_wait_for_it),
+        cmocka_unit_test (an_old_transaction_is_named),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #define TASKMQ_STORE_DATABASE_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What it has to say, beside failures. */
 typedef enum database_word {
@@ -28,6 +29,7 @@ typedef struct database_options {
     const char *synchronous_commit; /* on, remote_apply or local; NULL: on */
     /* Over a promotion nothing that was acknowledged can be missing, so the history goes on. */
     bool failover_synchronous;
+    int64_t pinned_ms; /* DATABASE_PINNED: so old a transaction; 0: 60,000 */
     /* Told on any thread, with a line for people; may be NULL. */
     void (*say) (void *context, database_word_t word, const char *text);
     void *context;

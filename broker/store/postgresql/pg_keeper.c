@@ -15,6 +15,8 @@ enum { LOOK_MS = 250 /* between two tries */ };
 struct pg_keeper {
     pg_store_t *store;
     pg_kept_t *first;
+    void (*look) (void *context);
+    void *context;
     pthread_t thread;
     bool runs;
     pthread_mutex_t lock; /* guards what follows */
@@ -95,10 +97,12 @@ static void *keeper_run (void *context)
     while (!self->stop) {
         self->hurry = false;
         pthread_mutex_unlock (&self->lock);
-        if (look (self, &error) == STORE_OK)
+        if (look (self, &error) == STORE_OK) {
             pg_store_found (self->store, NULL);
-        else
+            self->look (self->context);
+        } else {
             pg_store_lost (self->store, &error);
+        }
         pthread_mutex_lock (&self->lock);
         int64_t until_ms = clock_ms (CLOCK_MONOTONIC) + LOOK_MS;
         struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
@@ -110,8 +114,11 @@ static void *keeper_run (void *context)
     return NULL;
 }
 
-store_code_t pg_keeper_start (pg_keeper_t *self, store_error_t *error)
+store_code_t pg_keeper_start (pg_keeper_t *self, void (*look_too) (void *context), void *context,
+                              store_error_t *error)
 {
+    self->look = look_too;
+    self->context = context;
     store_code_t code = look (self, error);
     if (code != STORE_OK)
         return code;

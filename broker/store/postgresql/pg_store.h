@@ -29,6 +29,7 @@ typedef struct pg_store {
     struct pg_commit *commit; /* pg_commit.h: of the thread that commits */
     struct pg_tables *tables; /* pg_tables.h: of the store thread, once it runs */
     struct pg_keeper *keeper; /* pg_keeper.h */
+    struct pg_watch *watch;   /* pg_watch.h: of the keeper's thread */
     struct pg_kept *load;     /* of the server thread */
     struct pg_kept *due;
     struct pg_readers *readers; /* pg_readers.h */
@@ -39,6 +40,8 @@ typedef struct pg_store {
     /* At the start and at the end nobody waits for a database that is out of reach: the supervisor
      * tries again, and what is committed stands in the journal. */
     atomic_bool impatient;
+    atomic_uint_fast64_t database_bytes; /* of all tables with their indexes, at the last look */
+    atomic_uint_fast64_t journal_bytes;  /* … of the journal */
     atomic_uint_fast64_t damaged;
     atomic_uint_fast64_t tasks; /* as written, as the next two */
     atomic_uint_fast64_t tombstones;

@@ -18,6 +18,7 @@
 #include "store/postgresql/pg_readers.h"
 #include "store/postgresql/pg_schema.h"
 #include "store/postgresql/pg_tables.h"
+#include "store/postgresql/pg_watch.h"
 #include "timestamp.h"
 
 enum { SLOW_MS = 250 /* a commit that waits for so long finds the database out of reach */ };
@@ -213,6 +214,8 @@ static void pg_stats (store_t *base, store_stats_t *out)
         .tombstones = atomic_load (&self->tombstones),
         .removals = atomic_load (&self->removals),
         .damaged = atomic_load (&self->damaged),
+        .database_bytes = atomic_load (&self->database_bytes),
+        .journal_bytes = atomic_load (&self->journal_bytes),
         .schema = PG_SCHEMA_VERSION,
         .free_bytes = UINT64_MAX, /* of the database's disk: nobody here knows */
     };
@@ -225,6 +228,7 @@ static void pg_free (pg_store_t *self)
 {
     behind_free (self->behind);
     pg_keeper_free (&self->keeper);
+    free (self->watch);
     pg_readers_free (&self->readers);
     pg_commit_free (&self->commit);
     pg_tables_free (&self->tables);
@@ -243,11 +247,14 @@ static pg_store_t *pg_new (const store_options_t *options)
     self->database.say = options->database->say;
     self->database.context = options->database->context;
     self->database.failover_synchronous = options->database->failover_synchronous;
+    self->database.pinned_ms = options->database->pinned_ms;
     atomic_store (&self->impatient, true);
     self->behind = behind_new (&CALLS, self, &self->options);
     self->keeper = pg_keeper_new (self);
     self->load = pg_load_new (self, "look-ups");
     self->due = pg_load_new (self, "sweep");
+    self->watch = memory_alloc (sizeof (*self->watch));
+    pg_watch_init (self->watch, self);
     self->readers = pg_readers_new (self);
     self->commit = pg_commit_new (self);
     self->tables = pg_tables_new (self);
@@ -326,6 +333,12 @@ static store_code_t recover (pg_store_t *self, boot_t *boot, store_error_t *erro
     return STORE_OK;
 }
 
+static void look (void *context)
+{
+    pg_store_t *self = context;
+    pg_watch_look (self->watch, self);
+}
+
 static store_code_t pg_own (store_t *base, int stop_fd, boot_t *boot, store_error_t *error)
 {
     (void) stop_fd; /* it is owned at once or refused */
@@ -334,7 +347,7 @@ static store_code_t pg_own (store_t *base, int stop_fd, boot_t *boot, store_erro
         return STORE_OK;
     store_code_t code = recover (self, boot, error);
     if (code == STORE_OK)
-        code = pg_keeper_start (self->keeper, error);
+        code = pg_keeper_start (self->keeper, look, self, error);
     if (code == STORE_OK)
         code = behind_start (self->behind, error);
     self->owned = code == STORE_OK;

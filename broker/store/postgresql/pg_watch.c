@@ -1,0 +1,88 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/postgresql/pg_watch.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "timestamp.h"
+
+enum {
+    LOOK_MS = 10000,
+    PINNED_MS = 60000,
+    WAIT_MS = 2000 /* for an answer */
+};
+
+enum { SIZES, OLDEST, STATEMENTS };
+
+static const char *const TEXTS[STATEMENTS] = {
+    [SIZES] = "SELECT coalesce (sum (pg_total_relation_size (oid))::int8, 0),"
+              " pg_total_relation_size ('journal') FROM pg_class"
+              " WHERE relnamespace = current_schema ()::regnamespace AND relkind = 'r'",
+    [OLDEST] = "SELECT pid, coalesce (usename, '')::text, application_name,"
+               " (extract (epoch FROM now () - xact_start))::int8 FROM pg_stat_activity"
+               " WHERE pid <> pg_backend_pid () AND backend_type = 'client backend'"
+               " AND backend_xmin IS NOT NULL"
+               " AND xact_start < now () - $1::int8 * interval '1 millisecond'"
+               " ORDER BY xact_start LIMIT 1",
+};
+
+void pg_watch_init (pg_watch_t *self, pg_store_t *store)
+{
+    *self = (pg_watch_t){.kept = pg_keeper_add (store->keeper, "watch", TEXTS, STATEMENTS, WAIT_MS),
+                         .pinned_ms = store->database.pinned_ms};
+    if (self->pinned_ms == 0)
+        self->pinned_ms = PINNED_MS;
+}
+
+static store_code_t look_sizes (pg_link_t *link, pg_store_t *store, store_error_t *error)
+{
+    PGresult *row;
+    store_code_t code = pg_link_run (link, SIZES, NULL, &row, error);
+    if (code != STORE_OK)
+        return code;
+    atomic_store (&store->database_bytes, (uint64_t) pg_int8 (row, 0, 0));
+    atomic_store (&store->journal_bytes, (uint64_t) pg_int8 (row, 0, 1));
+    PQclear (row);
+    return STORE_OK;
+}
+
+/* Each one is told once. */
+static store_code_t look_oldest (pg_watch_t *self, pg_store_t *store, store_error_t *error)
+{
+    PGresult *row;
+    pg_params_t params;
+    pg_params_clear (&params);
+    pg_param_int8 (&params, self->pinned_ms);
+    store_code_t code = pg_link_run (&self->kept->link, OLDEST, &params, &row, error);
+    if (code != STORE_OK)
+        return code;
+    int32_t pid = PQntuples (row) == 0 ? 0 : pg_int4 (row, 0, 0);
+    if (pid != 0 && pid != self->told_pid) {
+        char text[256];
+        snprintf (
+            text, sizeof (text),
+            "a transaction of pid %d (%.60s, %.60s) is %lld s old: until it ends the database "
+            "keeps all that was deleted since, and grows",
+            pid, pg_text (row, 0, 1), pg_text (row, 0, 2), (long long) pg_int8 (row, 0, 3));
+        pg_store_say (store, DATABASE_PINNED, text);
+    }
+    self->told_pid = pid;
+    PQclear (row);
+    return STORE_OK;
+}
+
+void pg_watch_look (pg_watch_t *self, pg_store_t *store)
+{
+    store_error_t ignored;
+    int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
+    if (now_ms < self->next_ms)
+        return;
+    self->next_ms = now_ms + (self->pinned_ms < LOOK_MS ? self->pinned_ms : LOOK_MS);
+    pthread_mutex_lock (&self->kept->lock);
+    if (look_sizes (&self->kept->link, store, &ignored) == STORE_OK)
+        look_oldest (self, store, &ignored);
+    pthread_mutex_unlock (&self->kept->lock);
+}
