@@ -20,12 +20,14 @@
 #include "check_blobs.h"
 #include "daemon.h"
 #include "data.h"
+#include "database.h"
 #include "export/event_check.h"
 #include "export/event_witness.h"
 #include "net/address.h"
 #include "server_key.h"
 #include "store/archive/archive_history.h"
 #include "store/audit.h"
+#include "store/postgresql/database.h"
 #include "units.h"
 
 /* The data. */
@@ -215,9 +217,16 @@ static bool is_foreign (const data_t *data)
 exits_t check_data (const config_t *config)
 {
     char error[DATA_ERROR_SIZE];
+    char database_error[DATABASE_ERROR_SIZE];
     data_t data;
     const char *directory = config_text (config, CONFIG_DATA);
-    exits_t code = directory == NULL ? EXITS_OK : data_open_to_read (&data, directory, error);
+    exits_t code = database_refuse (config, "--check",
+                                    "the database is judged by pg_amcheck of PostgreSQL, and each "
+                                    "row by its checksum when it is read",
+                                    database_error);
+    if (code != EXITS_OK)
+        return exits_fail (code, database_error);
+    code = directory == NULL ? EXITS_OK : data_open_to_read (&data, directory, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
     if (directory != NULL && is_foreign (&data)) {
@@ -396,6 +405,29 @@ static exits_t judge_archive (const config_t *config)
     return code;
 }
 
+/* Connects as a start would. One that is out of reach now may come back: a start waits for it. */
+static exits_t judge_database (const config_t *config)
+{
+    char error[DATABASE_ERROR_SIZE];
+    char found[DATABASE_FOUND_SIZE];
+    store_error_t met = {STORE_OK, ""};
+    database_options_t options;
+    exits_t code = database_judge (config, config_text (config, CONFIG_DATA), error);
+    if (code != EXITS_OK) {
+        say ("wrong", "database", "%s", error);
+        return code;
+    }
+    if (!database_fill (&options, config))
+        return EXITS_OK;
+    options.say = NULL;
+    store_code_t answer = database_probe (&options, found, &met);
+    if (answer == STORE_OK)
+        say ("ok", "database", "%s", found);
+    else
+        say (answer == STORE_ERROR_AWAY ? "warning" : "wrong", "database", "%s", met.text);
+    return answer == STORE_OK || answer == STORE_ERROR_AWAY ? EXITS_OK : exits_of_store (answer);
+}
+
 /* The broker raises its own limit to the hard one. Asked for the service by another user, it may be
  * another one there. */
 static exits_t judge_files (const config_t *config)
@@ -416,8 +448,8 @@ static exits_t judge_files (const config_t *config)
 
 exits_t check_config (const config_t *config)
 {
-    static exits_t (*const judges[]) (const config_t *) = {judge_addresses, judge_directory,
-                                                           judge_archive, judge_files};
+    static exits_t (*const judges[]) (const config_t *) = {
+        judge_addresses, judge_directory, judge_archive, judge_database, judge_files};
     exits_t first = EXITS_OK;
     say ("ok", "configuration", "%zu source%s beside the defaults", config->sources_count,
          config->sources_count == 1 ? "" : "s");

@@ -9,6 +9,7 @@
 #include <czmq.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <poll.h>
 #include <sodium.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -16,11 +17,13 @@
 #include <sys/stat.h>
 
 #include "archived.h"
+#include "database.h"
 #include "log/log.h"
 #include "net/bolt.h"
 #include "net/socket.h"
 #include "reach.h"
 #include "settings.h"
+#include "store/postgresql/database.h"
 #include "store/wakeup.h"
 #include "timestamp.h"
 
@@ -29,6 +32,7 @@ enum {
     DAMAGED_LOG_MS = 1000, /* between two lines that name what is damaged */
     EXPORT_STOP_MS = 1500, /* for the last lines of tasks.jsonl and events.jsonl at a clean stop */
     STORE_NAME_SIZE = 16,
+    STORE_AGAIN_MS = 500, /* between two tries to open one that is out of reach */
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
      * time costs page faults and a lock on all memory; so this much stays with each of malloc's
      * arenas, and only larger pieces have mappings of their own. */
@@ -137,9 +141,13 @@ static exits_t open_data (daemon_t *self)
 static exits_t confine (daemon_t *self)
 {
     char error[ARCHIVED_ERROR_SIZE];
+    char database_error[DATABASE_ERROR_SIZE];
     exits_t code = archived_judge (&self->config, self->data.directory, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
+    code = database_judge (&self->config, self->data.directory, database_error);
+    if (code != EXITS_OK)
+        return exits_fail (code, database_error);
     reach_confine (&self->config, &self->data);
     return EXITS_OK;
 }
@@ -159,6 +167,44 @@ static void tell_upgrade (store_t *store)
                            LOG_NUMBER ("schema", stats.schema), LOG_TEXT ("copy", copy)));
 }
 
+/* A database that is out of reach is waited for at a start, too, until somebody says stop. */
+static void wait_for_store (const daemon_t *self, const store_error_t *error)
+{
+    static bool told;
+    struct signalfd_siginfo signal;
+    struct pollfd stop = {.fd = self->signal_fd, .events = POLLIN};
+    if (!told)
+        log_write (LOG_LEVEL_WARNING, "DATABASE-AWAY",
+                   "the store is out of reach: the start waits for it",
+                   LOG_FIELDS (LOG_TEXT ("why", error->text)));
+    told = true;
+    if (poll (&stop, 1, STORE_AGAIN_MS) <= 0 ||
+        read (self->signal_fd, &signal, sizeof (signal)) != sizeof (signal) ||
+        signal.ssi_signo == SIGHUP)
+        return;
+    log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
+               "stopped while the store is out of reach: requests without an answer are dropped",
+               LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
+    _exit (EXITS_OK);
+}
+
+static store_code_t own_store (daemon_t *self, const char *store, const store_options_t *options,
+                               store_error_t *error)
+{
+    while (true) {
+        store_error_t ignored;
+        store_code_t code = store_open (&self->store, store, options, &self->boot, error);
+        bool opened = code == STORE_OK;
+        if (opened)
+            code = store_own (self->store, self->signal_fd, &self->boot, error);
+        if (code != STORE_ERROR_AWAY)
+            return code;
+        if (opened)
+            store_close (&self->store, &ignored);
+        wait_for_store (self, error);
+    }
+}
+
 static exits_t open_store (daemon_t *self)
 {
     const uint64_t *limits = self->config.numbers;
@@ -175,11 +221,13 @@ static exits_t open_store (daemon_t *self)
     options.failed = store_gave_up;
     options.damaged = store_damaged;
     archive_options_t archive;
+    database_options_t database;
+    if (database_fill (&database, &self->config))
+        options.database = &database;
     if (archived_fill (&archive, &self->config, self->data.directory, &self->free_bytes_min))
         options.archive = &archive;
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
-    if (store_open (&self->store, store, &options, &self->boot, &error) != STORE_OK ||
-        store_own (self->store, self->signal_fd, &self->boot, &error) != STORE_OK)
+    if (own_store (self, store, &options, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     tell_upgrade (self->store);
     const char *way = self->boot.journal_way;
@@ -201,13 +249,20 @@ static exits_t open_store (daemon_t *self)
     return EXITS_OK;
 }
 
+static store_code_t begin_history (const daemon_t *self, store_error_t *error)
+{
+    uint64_t generation;
+    database_options_t database;
+    return database_fill (&database, &self->config)
+               ? database_begin_history (&database, &generation, error)
+               : store_begin_history (self->data.directory, &generation, error);
+}
+
 /* What the database has lost is given up: its history ends, and another one begins. */
 static exits_t accept_rollback (daemon_t *self, const char *why)
 {
-    uint64_t generation;
     store_error_t error = {STORE_OK, ""};
-    if (store_close (&self->store, &error) != STORE_OK ||
-        store_begin_history (self->data.directory, &generation, &error) != STORE_OK)
+    if (store_close (&self->store, &error) != STORE_OK || begin_history (self, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     log_write (LOG_LEVEL_WARNING, "EVENTS-ROLLBACK",
                "events that the database lacks are given up, and a new history begins",
@@ -255,7 +310,7 @@ static exits_t open_event_files (daemon_t *self)
                                      .keep_ms = (int64_t) (numbers[CONFIG_EVENTS_DAYS] * CONFIG_D),
                                      .keep_bytes = numbers[CONFIG_EVENTS_DISK]};
     /* What is forgotten at the end leaves no history that a database could be compared with. */
-    if (numbers[CONFIG_EVENTS_FILE] == 0 || numbers[CONFIG_STORE] != 0)
+    if (numbers[CONFIG_EVENTS_FILE] == 0 || numbers[CONFIG_STORE] == CONFIG_STORE_MEMORY)
         return EXITS_OK;
     options.redactor = config_redactor (&self->config);
     options.free_bytes_min = &self->free_bytes_min;

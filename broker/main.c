@@ -11,6 +11,7 @@
 #include "backup/restore.h"
 #include "check.h"
 #include "daemon.h"
+#include "database.h"
 #include "log/log.h"
 #include "notify.h"
 #include "reload.h"
@@ -95,6 +96,13 @@ static exits_t restore (const config_t *config)
                                  .archive = config_text (config, CONFIG_ARCHIVE),
                                  .until_ms = config->until_ms};
     const char *directory = config_text (config, CONFIG_DATA);
+    char database_error[DATABASE_ERROR_SIZE];
+    exits_t refused = database_refuse (config, "--restore",
+                                       "the database comes back as PostgreSQL restores it, from "
+                                       "pg_basebackup or its archive",
+                                       database_error);
+    if (refused != EXITS_OK)
+        return exits_fail (refused, database_error);
     if (directory == NULL)
         return exits_fail (EXITS_USAGE, "--restore needs --data DIR, a directory that is empty or "
                                         "missing");

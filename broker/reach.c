@@ -5,18 +5,25 @@
 #include "reach.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "confine.h"
+#include "database.h"
 #include "log/log.h"
 #include "net/address.h"
+#include "store/postgresql/database.h"
 
-enum { PATHS_MAX = 3 + ROUTER_ENDPOINTS_MAX + FEEDS_MAX + CONFIG_NAMED_MAX };
+enum {
+    DATABASE_FILES_MAX = 16, /* of passwords, certificates, keys */
+    PATHS_MAX = 3 + ROUTER_ENDPOINTS_MAX + FEEDS_MAX + CONFIG_NAMED_MAX + DATABASE_FILES_MAX
+};
 
 typedef struct reach {
     confine_path_t paths[PATHS_MAX];
     char texts[PATHS_MAX][ADDRESS_PATH_SIZE];
     size_t count;
+    size_t database_files;
 } reach_t;
 
 static void add (reach_t *self, const char *path, bool write)
@@ -55,6 +62,21 @@ static void add_feed (reach_t *self, const char *item)
         add_socket (self, uri);
 }
 
+/* The directory, so that a file which is replaced while the broker runs is found. Not where that is
+ * a home: its files are nobody's but its owner's. */
+static void add_database_file (void *context, const char *path)
+{
+    reach_t *self = context;
+    const char *home = getenv ("HOME");
+    size_t length = home != NULL ? strlen (home) : 0;
+    if (self->database_files++ >= DATABASE_FILES_MAX)
+        return;
+    if (length > 0 && strncmp (path, home, length) == 0 && strchr (path + length + 1, '/') == NULL)
+        add (self, path, false);
+    else
+        add_directory_of (self, path, false);
+}
+
 void reach_confine (const config_t *config, const data_t *data)
 {
     static reach_t reach; /* too large for the stack */
@@ -69,6 +91,9 @@ void reach_confine (const config_t *config, const data_t *data)
     const char *archive = config_text (config, CONFIG_ARCHIVE);
     if (archive != NULL)
         add (&reach, archive, true);
+    database_options_t database;
+    if (database_fill (&database, config))
+        database_files (&database, add_database_file, &reach);
     add_socket (&reach, own); /* a long path has moved */
     for (size_t i = 0; i < listen->items_count; i++)
         add_socket (&reach, listen->items[i].text);

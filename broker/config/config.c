@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/database.h"
 #include "config/retain.h"
 #include "core/base/memory.h"
 #include "ids.h"
@@ -206,6 +207,10 @@ static bool set_text (config_t *self, config_key_t key, const char *text,
         snprintf (why, UNITS_ERROR_SIZE, "%.*s", UNITS_ERROR_SIZE - 1, reason);
         return false;
     }
+    if (key == CONFIG_DATABASE_URI && !database_check_uri (text, why))
+        return false;
+    if (key == CONFIG_DATABASE_SCHEMA && !database_check_schema (text, why))
+        return false;
     free (self->values[key].text);
     self->values[key].text = memory_text (text);
     return true;
@@ -347,6 +352,8 @@ bool config_set (config_t *self, const char *name, const char *text, config_orig
         taken = set_text (self, key, text, why);
     else
         taken = set_number (self, key, text, why);
+    if (!taken && key == CONFIG_DATABASE_URI) /* it may have a password in it */
+        return config_fail (error, "%s: %s", name, why);
     if (!taken)
         return config_fail (error, "%s = %.100s: %s", name, text, why);
     self->values[key].origin = origin;
@@ -475,6 +482,41 @@ static bool retention_is_consistent (const config_t *self, char error[CONFIG_ERR
     return contradiction == NULL || config_fail (error, "%s: %s", where, contradiction);
 }
 
+static bool needs (const config_t *self, config_key_t key, const char *sentence, char *error)
+{
+    char from[CONFIG_ORIGIN_SIZE];
+    return config_fail (error, "%s (%.400s) %s", config_rules[key].key,
+                        config_format_origin (from, self->values[key].origin), sentence);
+}
+
+/* A broker that would start on an empty store of another kind, because one option was forgotten,
+ * does not start. */
+static bool store_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
+{
+    uint64_t store = self->numbers[CONFIG_STORE];
+    bool archived = config_text (self, CONFIG_ARCHIVE) != NULL;
+    bool named = config_text (self, CONFIG_DATABASE_URI) != NULL;
+    if (archived && store == CONFIG_STORE_MEMORY)
+        return needs (self, CONFIG_ARCHIVE, "needs broker/store sqlite: memory keeps nothing",
+                      error);
+    if (archived && store == CONFIG_STORE_POSTGRESQL)
+        return needs (self, CONFIG_ARCHIVE,
+                      "needs broker/store sqlite: PostgreSQL archives by itself (archive_command)",
+                      error);
+    if (named && store != CONFIG_STORE_POSTGRESQL)
+        return needs (self, CONFIG_DATABASE_URI,
+                      "needs broker/store postgresql (--store postgresql)", error);
+    if (!named && store == CONFIG_STORE_POSTGRESQL)
+        return needs (self, CONFIG_STORE,
+                      "= postgresql needs database/uri (--database postgresql://USER@HOST/NAME)",
+                      error);
+    if (store == CONFIG_STORE_POSTGRESQL && self->numbers[CONFIG_SYNCHRONOUS] != 0)
+        return needs (self, CONFIG_SYNCHRONOUS,
+                      "= normal needs broker/store sqlite: a commit to PostgreSQL is always synced",
+                      error);
+    return true;
+}
+
 bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
 {
     static const config_key_t pairs[][2] = {
@@ -493,11 +535,7 @@ bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
                                 config_rules[hard].key,
                                 config_format_origin (high, self->values[hard].origin));
     }
-    if (self->numbers[CONFIG_STORE] != 0 && self->values[CONFIG_ARCHIVE].text != NULL)
-        return config_fail (error,
-                            "store/archive (%s) needs broker/store sqlite: memory keeps nothing",
-                            config_format_origin (low, self->values[CONFIG_ARCHIVE].origin));
-    return retention_is_consistent (self, error);
+    return store_is_consistent (self, error) && retention_is_consistent (self, error);
 }
 
 /* Showing. */

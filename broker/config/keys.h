@@ -16,7 +16,14 @@
 #include "redact.h"
 #include "taskmq_types.h"
 
-enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
+enum {
+    CONFIG_NETWORKS_MAX = 64,
+    CONFIG_IO_THREADS_MAX = 16,
+    DATABASE_SCHEMA_BYTES_MAX = 63 /* as PostgreSQL cuts names */
+};
+
+/* The words of broker/store. */
+enum { CONFIG_STORE_SQLITE, CONFIG_STORE_MEMORY, CONFIG_STORE_POSTGRESQL };
 
 #define CONFIG_K UINT64_C (1024)
 #define CONFIG_M (1024 * CONFIG_K)
@@ -54,8 +61,9 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
     X (CORE_DUMPS, "broker/core_dumps", SWITCH, RESTART, 0, 0, 1, NULL,                            \
        "a broker that has a key of its own may leave its memory on the disk when it crashes, key " \
        "and all")                                                                                  \
-    X (STORE, "broker/store", CHOICE, RESTART, 0, 0, 1, "sqlite|memory",                           \
-       "memory forgets everything at the end")                                                     \
+    X (STORE, "broker/store", CHOICE, RESTART, 0, 0, 2, "sqlite|memory|postgresql",                \
+       "where tasks are kept; memory forgets everything at the end, postgresql needs "             \
+       "database/uri")                                                                             \
     X (LOG_LEVEL, "log/level", CHOICE, NOW, LOG_LEVEL_INFO, 0, LOG_LEVEL_ERROR,                    \
        "debug|info|warning|error", "the least that is logged")                                     \
     X (LOG_FORMAT, "log/format", CHOICE, NOW, 0, 0, 1, "text|json",                                \
@@ -167,6 +175,19 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "... or after this time")                                                                   \
     X (JOURNAL_SIZE, "store/journal_size", SIZE, RESTART, 16 * CONFIG_M, 0, 16 * CONFIG_G, NULL,   \
        "the journal has this size at the start")                                                   \
+    X (DATABASE_URI, "database/uri", TEXT, RESTART, 0, 1, 4000, "URI",                             \
+       "the database of broker/store postgresql, as postgresql://USER@HOST/NAME; without a "       \
+       "password")                                                                                 \
+    X (DATABASE_PASSFILE, "database/passfile", TEXT, RESTART, 0, 1, 4000, "FILE",                  \
+       "has the password for it, as .pgpass of PostgreSQL; mode 0600")                             \
+    X (DATABASE_SCHEMA, "database/schema", TEXT, RESTART, 0, 1, DATABASE_SCHEMA_BYTES_MAX, "NAME", \
+       "the tables stand in this schema; without it taskmq")                                       \
+    X (DATABASE_COMMIT, "database/synchronous_commit", CHOICE, RESTART, 0, 0, 2,                   \
+       "on|remote_apply|local",                                                                    \
+       "what a commit waits for; local: not for the database's synchronous standby")               \
+    X (DATABASE_FAILOVER, "database/failover", CHOICE, RESTART, 0, 0, 1,                           \
+       "asynchronous|synchronous",                                                                 \
+       "synchronous: a promoted standby has all that was acknowledged, so the history goes on")    \
     X (AWAY, "database/away", DURATION, NOW, CONFIG_S, 100, 60 * CONFIG_S, NULL,                   \
        "a store that is out of reach for longer: what needs it is answered UNAVAILABLE")           \
     X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \

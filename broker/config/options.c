@@ -22,6 +22,7 @@ static const struct key_option {
     {"insecure-listen", CONFIG_INSECURE_LISTEN},
     {"feed", CONFIG_FEED},
     {"store", CONFIG_STORE},
+    {"database", CONFIG_DATABASE_URI},
     {"synchronous", CONFIG_SYNCHRONOUS},
     {"archive", CONFIG_ARCHIVE},
     {"log-level", CONFIG_LOG_LEVEL},
@@ -198,8 +199,10 @@ void config_print_help (void)
           "                       listen on tcp here without keys and encryption\n"
           "      --feed NS=URI    publish the events of namespace NS as JSON on an XPUB\n"
           "                       socket\n"
-          "      --store NAME     sqlite (default) or memory, which forgets everything at\n"
-          "                       the end\n"
+          "      --store NAME     sqlite (default), memory, which forgets everything at the\n"
+          "                       end, or postgresql, which needs --database\n"
+          "      --database URI   of PostgreSQL, as postgresql://USER@HOST/NAME; the password\n"
+          "                       stands in a file (database/passfile)\n"
           "      --synchronous S  full (default), or normal, with which a loss of power may\n"
           "                       lose work that was acknowledged\n"
           "      --archive DIR    keep what is committed in this directory, too, on another\n"

@@ -72,8 +72,8 @@ typedef struct store_options {
             STORE_LOG_BYTES_MAX, NULL, NULL, 0                                                     \
     }
 
-/* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a
- * durable boot record. */
+/* URI is "sqlite", "memory" or "postgresql". On success *out is open, recovered, checkpointed and
+ * holds a durable boot record. */
 store_code_t store_open (store_t **out, const char *uri, const store_options_t *options,
                          boot_t *boot, store_error_t *error);
 

@@ -16,9 +16,7 @@ enum { AWAY_LOOK_MS = 50 /* between two tries of a patient reader */ };
 static const store_backend_t *const BACKENDS[] = {
     &store_backend_sqlite,
     &store_backend_memory,
-#ifdef TASKMQ_POSTGRESQL
     &store_backend_postgresql,
-#endif
 };
 
 store_code_t store_open (store_t **out, const char *uri, const store_options_t *options,
@@ -27,7 +25,8 @@ store_code_t store_open (store_t **out, const char *uri, const store_options_t *
     for (size_t i = 0; i < sizeof (BACKENDS) / sizeof (BACKENDS[0]); i++)
         if (strcmp (uri, BACKENDS[i]->uri) == 0)
             return BACKENDS[i]->open (out, options, boot, error);
-    return store_fail (error, STORE_ERROR_ACCESS, "'%s' is no store: sqlite or memory", uri);
+    return store_fail (error, STORE_ERROR_ACCESS, "'%s' is no store: sqlite, memory or postgresql",
+                       uri);
 }
 
 store_code_t store_close (store_t **self_p, store_error_t *error)

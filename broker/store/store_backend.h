@@ -54,8 +54,6 @@ struct store_reader {
 
 extern const store_backend_t store_backend_memory;
 extern const store_backend_t store_backend_sqlite;
-#ifdef TASKMQ_POSTGRESQL
-extern const store_backend_t store_backend_postgresql;
-#endif
+extern const store_backend_t store_backend_postgresql; /* a build without libpq says so */
 
 #endif

@@ -20,7 +20,8 @@
 #   status_of ID            prints the status of a task
 #   start_postgres [NAME=VALUE...]  a server of the scenario's own (tests/support/postgres.sh), which
 #                           $database is the URI of; where it is not installed the scenario is skipped
-#   kill_postgres           kill -9 of it with all its processes; start_postgres starts it again
+#   stop_postgres           a clean stop         kill_postgres    kill -9 of it with all its processes;
+#                           start_postgres starts it again
 #   sql STATEMENTS          by its superuser, in the database taskmq
 
 set -u
@@ -194,6 +195,13 @@ start_postgres ()
     sh "$postgres_script" run "$postgres_home" "$@" >>postgres.log 2>&1 &
     postgres_pid=$!
     eventually sql 'SELECT 1'
+}
+
+stop_postgres ()
+{
+    kill -INT "$postgres_pid"
+    wait "$postgres_pid" || fail "PostgreSQL ended with $?"
+    postgres_pid=
 }
 
 kill_postgres ()

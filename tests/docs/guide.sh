@@ -1,5 +1,7 @@
 #!/bin/sh
-# A document is tried as its reader would: guide.sh DOCUMENT [NAME...].
+# A document is tried as its reader would: guide.sh [--postgres] DOCUMENT [NAME...].
+#
+# With --postgres there is a server without a role or a database of ours, where psql looks by itself.
 #
 # Every block "```LANGUAGE NAME" becomes the file NAME. Then the blocks "```console" are typed, from the
 # first to the last, in one shell: a line "$ COMMAND" (going on in lines "> ...") is executed, has to
@@ -9,6 +11,14 @@
 . "$TASKMQ_SOURCE/tests/cli/lib.sh"
 . "$TASKMQ_SOURCE/tests/docs/blocks.sh"
 
+if [ "$1" = --postgres ]; then
+    shift
+    # shellcheck disable=SC2119 # its arguments are settings
+    start_postgres
+    PATH="$PATH:$postgres_programs"
+    export PGHOST="$postgres_home" PGUSER=postgres
+    psql -q -c 'DROP DATABASE taskmq' -c 'DROP ROLE taskmq' postgres || fail 'the server is not as new'
+fi
 document=$TASKMQ_SOURCE/$1
 shift
 tried_elsewhere=" $* "
@@ -56,7 +66,7 @@ typed_again_it_shows_the_same ()
     in_foreground && shows_the_same
 }
 
-# Runs the command that was read and compares. A file may be written a moment later.
+# Runs the command that was read and compares. A file, or a row, may be written a moment later.
 type_command ()
 {
     [ -n "$command" ] || return 0
@@ -67,7 +77,7 @@ type_command ()
         : >out
         in_background
         ;;
-    'tail '*) eventually typed_again_it_shows_the_same ;;
+    'tail '* | 'psql -At'*) eventually typed_again_it_shows_the_same ;;
     *) in_foreground || fail "exit code $?" ;;
     esac
     if ! shows_the_same; then

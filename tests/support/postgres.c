@@ -65,7 +65,7 @@ static int run_script (const char *const *arguments)
 
 void postgres_need (void)
 {
-    int code = run_script ((const char *[]){"found", NULL});
+    int code = run_script ((const char *[]){"needed", NULL});
     if (code != 0)
         exit (code == SKIPPED ? SKIPPED : 1);
 }
@@ -176,6 +176,12 @@ char *postgres_sql (const postgres_t *self, const char *sql)
     char uri[POSTGRES_URI_SIZE];
     postgres_uri (self, "postgres", "taskmq", uri);
     PGconn *connection = PQconnectdb (uri);
+    for (int64_t until_ms = timing_ms () + TIMING_PATIENCE_MS;
+         PQstatus (connection) != CONNECTION_OK && PQping (uri) != PQPING_NO_RESPONSE &&
+         timing_ms () < until_ms;) { /* it starts, or mends what a kill left */
+        timing_pause (5);
+        PQreset (connection);
+    }
     if (PQstatus (connection) != CONNECTION_OK)
         fail_msg ("%s: %s", uri, PQerrorMessage (connection));
     PGresult *result = PQexec (connection, sql);

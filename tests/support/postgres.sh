@@ -3,6 +3,7 @@
 # a socket there. Never a service of the machine.
 #
 #   postgres.sh found                    where its programs are; 77 and a word when they are nowhere
+#   postgres.sh needed                   the same, and says nothing when they are there
 #   postgres.sh built                    77: this build cannot speak to it, for want of libpq
 #   postgres.sh make HOME                a server's files in HOME/data
 #   postgres.sh run HOME [NAME=VALUE...] becomes the server, with these settings
@@ -158,6 +159,9 @@ verb=${1-}
 case "$verb" in
 found)
     programs
+    ;;
+needed)
+    programs >/dev/null
     ;;
 built)
     printf 'skipped: built without libpq (Debian: libpq-dev)\n' >&2

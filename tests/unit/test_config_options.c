@@ -119,7 +119,7 @@ static void test_wrong_options_are_named (void **state)
     ASSERT_BAD ("unknown option -x", "-x");
     ASSERT_BAD ("needs a value", "--data");
     ASSERT_BAD ("unexpected argument word", "word");
-    ASSERT_BAD ("must be sqlite or memory", "--store", "postgres");
+    ASSERT_BAD ("must be sqlite, memory or postgresql", "--store", "postgres");
     ASSERT_BAD ("must be full or normal", "--synchronous", "off");
     ASSERT_BAD ("must be debug, info, warning or error", "--log-level", "loud");
     ASSERT_BAD ("must be text or json", "--log-format", "xml");
@@ -280,6 +280,68 @@ static void test_addresses_are_judged_before_the_start (void **state)
     assert_false (config_check_addresses (&config, error));
     assert_non_null (strstr (error, "--insecure-listen"));
     config_free (&config);
+}
+
+#define DATABASE(uri) "--store", "postgresql", "--database", uri
+
+/* It never comes back in what is said about it, or shown. */
+static void test_a_password_in_the_database_is_refused (void **state)
+{
+    (void) state;
+    static const char *const bad[] = {
+        "postgresql://me:hidden@db/taskmq",          "postgres://me:hidden@db:5432,db2/taskmq",
+        "postgresql://me@db/taskmq?password=hidden", "postgresql:///taskmq?host=/s&password=hidden",
+        "postgresql://db/t?sslpassword=hidden",      "host=db password=hidden"};
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        config_t config;
+        assert_false (parse (&config, DATABASE (bad[i]), NULL));
+        assert_null (strstr (error, "hidden"));
+        assert_non_null (strstr (error, "database/uri: "));
+        config_free (&config);
+    }
+    ASSERT_BAD ("database/passfile", DATABASE (bad[0]));
+    ASSERT_BAD ("must be postgresql://USER@HOST/NAME", DATABASE ("db.example.org"));
+    ASSERT_BAD ("must be postgresql://USER@HOST/NAME", DATABASE ("host=db"));
+}
+
+static void test_what_a_database_may_be_named (void **state)
+{
+    (void) state;
+    static const char *const good[] = {
+        "postgresql://me@db/taskmq", "postgres://db:5432,db2:5433/taskmq?sslmode=verify-full",
+        "postgresql:///taskmq?host=/run/postgresql&user=me",
+        "postgresql://me@[::1]:5432/taskmq?passfile=/etc/taskmq/pgpass",
+        "postgresql://db/password"};
+    config_t config;
+    for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
+        ASSERT_GOOD (&config, DATABASE (good[i]));
+        assert_int_equal (config.numbers[CONFIG_STORE], CONFIG_STORE_POSTGRESQL);
+        assert_string_equal (config_text (&config, CONFIG_DATABASE_URI), good[i]);
+        config_free (&config);
+    }
+    config_init (&config);
+    assert_true (config_set (&config, "database/schema", "task_mq2", nobody, error));
+    assert_true (config_set (&config, "database/synchronous_commit", "local", nobody, error));
+    assert_false (config_set (&config, "database/schema", "2", nobody, error));
+    assert_false (config_set (&config, "database/schema", "Taskmq", nobody, error));
+    assert_false (config_set (&config, "database/schema", "a\"; DROP", nobody, error));
+    assert_false (config_set (&config, "database/schema", "pg_mine", nobody, error));
+    assert_false (config_set (&config, "database/synchronous_commit", "off", nobody, error));
+    assert_non_null (strstr (error, "must be on, remote_apply or local"));
+    config_free (&config);
+}
+
+/* A forgotten option never begins another, empty store. */
+static void test_a_store_and_its_database_go_together (void **state)
+{
+    (void) state;
+    ASSERT_BAD ("broker/store (--store) = postgresql needs database/uri", "--store", "postgresql");
+    ASSERT_BAD ("database/uri (--database) needs broker/store postgresql", "--database",
+                "postgresql:///t");
+    ASSERT_BAD ("PostgreSQL archives by itself", DATABASE ("postgresql:///t"), "--archive", "/a");
+    ASSERT_BAD ("memory keeps nothing", "--store", "memory", "--archive", "/a");
+    ASSERT_BAD ("store/synchronous (--synchronous) = normal needs broker/store sqlite",
+                DATABASE ("postgresql:///t"), "--synchronous", "normal");
 }
 
 static void test_layers_go_over_each_other (void **state)
@@ -507,6 +569,9 @@ int main (void)
         cmocka_unit_test (test_the_file_is_read_and_the_command_line_wins),
         cmocka_unit_test (test_wrong_files_are_named),
         cmocka_unit_test (test_contradictions_are_named_with_their_places),
+        cmocka_unit_test (test_a_password_in_the_database_is_refused),
+        cmocka_unit_test (test_what_a_database_may_be_named),
+        cmocka_unit_test (test_a_store_and_its_database_go_together),
         cmocka_unit_test (test_layers_go_over_each_other),
         cmocka_unit_test (test_a_mistyped_variable_is_named),
         cmocka_unit_test (test_files_that_are_none_are_refused),

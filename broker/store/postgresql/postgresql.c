@@ -371,6 +371,27 @@ static store_code_t pg_close (store_t *base, store_error_t *error)
     return code;
 }
 
+/* What the server does better by itself. */
+
+static store_code_t pg_backup (store_t *store, store_backup_t *backup, store_error_t *error)
+{
+    (void) store;
+    (void) backup;
+    return store_fail (error, STORE_ERROR_FOREIGN,
+                       "the tasks are in PostgreSQL: copy them by its own tools, as pg_basebackup, "
+                       "and the data directory beside them");
+}
+
+static store_code_t pg_vacuum (store_t *store, bool begin, store_vacuum_t *out,
+                               store_error_t *error)
+{
+    (void) store;
+    (void) begin;
+    (void) out;
+    return store_fail (error, STORE_ERROR_FOREIGN,
+                       "the tasks are in PostgreSQL, which vacuums by itself (autovacuum)");
+}
+
 const store_backend_t store_backend_postgresql = {
     .uri = "postgresql",
     .open = pg_open,
@@ -386,6 +407,8 @@ const store_backend_t store_backend_postgresql = {
     .reader_open = pg_reader_open,
     .reader_close = pg_reader_close,
     .reader_run = pg_reader_run,
+    .backup = pg_backup,
+    .vacuum = pg_vacuum,
     .due = pg_due,
     .forgotten = pg_forgotten,
     .stats = pg_stats,

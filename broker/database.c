@@ -1,0 +1,112 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "database.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log/log.h"
+
+enum { DIRECTORY_PATH_SIZE = 4096 + 64 };
+
+/* The store leaves it in the data directory of a broker whose tasks are not in that. */
+#define INSTANCE_FILE "instance"
+
+/* On any thread of the store. */
+static void say (void *context, database_word_t word, const char *text)
+{
+    (void) context;
+    switch (word) {
+    case DATABASE_OWNED: log_write (LOG_LEVEL_INFO, "DATABASE-OWNED", text, NULL); break;
+    case DATABASE_AWAY: log_write (LOG_LEVEL_WARNING, "DATABASE-LOST", text, NULL); break;
+    case DATABASE_BACK: log_write (LOG_LEVEL_INFO, "DATABASE-FOUND", text, NULL); break;
+    case DATABASE_TIMELINE: log_write (LOG_LEVEL_WARNING, "DATABASE-TIMELINE", text, NULL); break;
+    case DATABASE_UNREPLICATED:
+        log_write (LOG_LEVEL_WARNING, "DATABASE-UNREPLICATED", text, NULL);
+        break;
+    case DATABASE_UNSUMMED: log_write (LOG_LEVEL_WARNING, "DATABASE-UNSUMMED", text, NULL); break;
+    case DATABASE_PINNED: log_write (LOG_LEVEL_WARNING, "DATABASE-PINNED", text, NULL); break;
+    }
+}
+
+static bool is_store (const config_t *config)
+{
+    return config->numbers[CONFIG_STORE] == CONFIG_STORE_POSTGRESQL;
+}
+
+bool database_fill (database_options_t *out, const config_t *config)
+{
+    static const char *const commits[] = {"on", "remote_apply", "local"}; /* as in the table */
+    *out =
+        (database_options_t){.uri = config_text (config, CONFIG_DATABASE_URI),
+                             .passfile = config_text (config, CONFIG_DATABASE_PASSFILE),
+                             .schema = config_text (config, CONFIG_DATABASE_SCHEMA),
+                             .synchronous_commit = commits[config->numbers[CONFIG_DATABASE_COMMIT]],
+                             .failover_synchronous = config->numbers[CONFIG_DATABASE_FAILOVER] != 0,
+                             .say = say};
+    return is_store (config);
+}
+
+/* Files. */
+
+static exits_t fail (char error[DATABASE_ERROR_SIZE], exits_t code, const char *path,
+                     const char *why)
+{
+    snprintf (error, DATABASE_ERROR_SIZE, "%.4000s: %s", path, why);
+    return code;
+}
+
+/* libpq passes over a file that others can read, and then knows no password. */
+static exits_t judge_passfile (const char *path, char error[DATABASE_ERROR_SIZE])
+{
+    struct stat info;
+    if (stat (path, &info) != 0)
+        return fail (error, EXITS_KEYS, path, strerror (errno));
+    if (!S_ISREG (info.st_mode))
+        return fail (error, EXITS_KEYS, path, "it is no file");
+    if ((info.st_mode & 077) != 0)
+        return fail (error, EXITS_KEYS, path, "others may read it: it must be of mode 0600");
+    if (access (path, R_OK) != 0)
+        return fail (error, EXITS_KEYS, path, strerror (errno));
+    return EXITS_OK;
+}
+
+static bool is_there (const char *directory, const char *name)
+{
+    char path[DIRECTORY_PATH_SIZE];
+    snprintf (path, sizeof (path), "%s/%s", directory, name);
+    return access (path, F_OK) == 0;
+}
+
+exits_t database_judge (const config_t *config, const char *data, char error[DATABASE_ERROR_SIZE])
+{
+    const char *passfile = config_text (config, CONFIG_DATABASE_PASSFILE);
+    if (!is_store (config) && data != NULL && config->numbers[CONFIG_STORE] == CONFIG_STORE_SQLITE)
+        return !is_there (data, INSTANCE_FILE)
+                   ? EXITS_OK
+                   : fail (error, EXITS_DATA, data,
+                           "its tasks are in PostgreSQL (--store postgresql), and nothing of them "
+                           "would be here. To begin with SQLite, name another directory");
+    if (!is_store (config))
+        return EXITS_OK;
+    if (data != NULL && is_there (data, "taskmq.db"))
+        return fail (error, EXITS_DATA, data,
+                     "its tasks are in taskmq.db, and PostgreSQL would have none of them. Name "
+                     "another directory, and take them there by 'taskctl export' and 'import'");
+    return passfile != NULL ? judge_passfile (passfile, error) : EXITS_OK;
+}
+
+exits_t database_refuse (const config_t *config, const char *what, const char *instead,
+                         char error[DATABASE_ERROR_SIZE])
+{
+    if (!is_store (config))
+        return EXITS_OK;
+    snprintf (error, DATABASE_ERROR_SIZE,
+              "%s works on the files of broker/store sqlite. With postgresql %s", what, instead);
+    return EXITS_USAGE;
+}

@@ -1,0 +1,32 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What is done with a database while no store is open on it. A build without libpq has these, too,
+ * and they say which package it lacks. */
+#ifndef TASKMQ_STORE_POSTGRESQL_DATABASE_H
+#define TASKMQ_STORE_POSTGRESQL_DATABASE_H
+
+#include <stdint.h>
+
+#include "store/error.h"
+#include "store/postgresql/database_options.h"
+
+enum { DATABASE_FOUND_SIZE = 256 };
+
+/* Connects once, judges the server as a start would, and changes nothing. found: a line about it.
+ * Waits some seconds for each host. STORE_ERROR_AWAY: it is out of reach now. */
+store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],
+                             store_error_t *error);
+
+/* Tells of each file outside of /etc and /usr that a connection may read, there or not: passwords,
+ * certificates, keys. To be allowed before the process gives up all others. */
+void database_files (const database_options_t *options,
+                     void (*file) (void *context, const char *path), void *context);
+
+/* What follows is a history of its own: cursors of the old one find a gap. *generation: its number.
+ * Nobody may own the data meanwhile. */
+store_code_t database_begin_history (const database_options_t *options, uint64_t *generation,
+                                     store_error_t *error);
+
+#endif

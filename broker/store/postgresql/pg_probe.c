@@ -1,0 +1,102 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/postgresql/database.h"
+#include "store/postgresql/pg_link.h"
+
+enum { FILE_PATH_SIZE = 4096 };
+
+store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],
+                             store_error_t *error)
+{
+    pg_target_t target;
+    pg_link_t link;
+    found[0] = '\0';
+    store_code_t code = pg_target_init (&target, options, error);
+    if (code == STORE_OK) {
+        pg_link_init (&link, &target, "probe", NULL, 0);
+        code = pg_link_open (&link, error);
+        int version = code == STORE_OK ? PQserverVersion (link.db) : 0;
+        if (code == STORE_OK)
+            snprintf (found, DATABASE_FOUND_SIZE, "PostgreSQL %d.%d, %.150s, schema %.63s",
+                      version / 10000, version % 10000, target.where, target.schema);
+        pg_link_close (&link);
+    }
+    pg_target_destroy (&target);
+    return code;
+}
+
+/* History. */
+
+enum { BEGIN_HISTORY, STATEMENTS };
+
+static const char *const TEXTS[STATEMENTS] = {
+    [BEGIN_HISTORY] =
+        "UPDATE shard SET generation = ('x' || substr (replace (gen_random_uuid ()::text, '-', ''),"
+        " 17))::bit(64)::int8 & 9223372036854775807 | 1 WHERE shard = 0 RETURNING generation"};
+
+store_code_t database_begin_history (const database_options_t *options, uint64_t *generation,
+                                     store_error_t *error)
+{
+    pg_target_t target;
+    pg_link_t link;
+    PGresult *result = NULL;
+    *generation = 0;
+    store_code_t code = pg_target_init (&target, options, error);
+    if (code == STORE_OK) {
+        pg_link_init (&link, &target, "history", TEXTS, STATEMENTS);
+        code = pg_link_open (&link, error);
+        if (code == STORE_OK)
+            code = pg_link_run (&link, BEGIN_HISTORY, NULL, &result, error);
+        if (code == STORE_OK && PQntuples (result) != 1)
+            code = store_fail (error, STORE_ERROR_FOREIGN, "%s: there is no data of a broker",
+                               target.where);
+        if (code == STORE_OK)
+            *generation = (uint64_t) pg_int8 (result, 0, 0);
+        PQclear (result);
+        pg_link_close (&link);
+    }
+    pg_target_destroy (&target);
+    return code;
+}
+
+/* Files. */
+
+/* Keywords of a connection whose values are files or directories. */
+static const char *const FILES[] = {"passfile",    "sslcert", "sslkey",
+                                    "sslrootcert", "sslcrl",  "sslcrldir"};
+
+static void tell_options (const PQconninfoOption *options,
+                          void (*file) (void *context, const char *path), void *context)
+{
+    for (; options != NULL && options->keyword != NULL; options++)
+        for (size_t i = 0; i < sizeof (FILES) / sizeof (FILES[0]); i++)
+            if (strcmp (options->keyword, FILES[i]) == 0 && options->val != NULL &&
+                options->val[0] == '/')
+                file (context, options->val);
+}
+
+void database_files (const database_options_t *options,
+                     void (*file) (void *context, const char *path), void *context)
+{
+    static const char *const DEFAULTS[] = {".pgpass", ".postgresql/root.crt"};
+    char path[FILE_PATH_SIZE];
+    const char *home = getenv ("HOME");
+    PQconninfoOption *given = PQconninfoParse (options->uri, NULL);
+    PQconninfoOption *defaults = PQconndefaults (); /* of the environment */
+    tell_options (given, file, context);
+    tell_options (defaults, file, context);
+    if (options->passfile != NULL)
+        file (context, options->passfile);
+    for (size_t i = 0; home != NULL && i < sizeof (DEFAULTS) / sizeof (DEFAULTS[0]); i++) {
+        snprintf (path, sizeof (path), "%s/%s", home, DEFAULTS[i]);
+        file (context, path);
+    }
+    PQconninfoFree (given);
+    PQconninfoFree (defaults);
+}

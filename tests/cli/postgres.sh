@@ -1,0 +1,115 @@
+#!/bin/sh
+# A broker on PostgreSQL: what it refuses to start on, and what its operator is told.
+. "$(dirname "$0")/lib.sh"
+
+start_postgres
+
+# refused EXIT TEXT [OPTION...]: the broker does not start.
+refused ()
+{
+    wanted_exit=$1
+    wanted_text=$2
+    shift 2
+    run "$wanted_exit" taskmqd --data "$room/.taskmq" --store postgresql "$@"
+    err_has "$wanted_text"
+}
+
+# --- what it does not start on
+
+run 2 taskmqd --store postgresql --data "$room/.taskmq"
+err_has 'postgresql needs database/uri'
+run 2 taskmqd --store postgresql --database "postgresql://me:hidden@localhost/x" --data "$room/.taskmq"
+err_has 'has a password'
+err_lacks hidden
+run 2 taskmqd --store postgresql --database "$database" --archive "$room" --data "$room/.taskmq"
+err_has 'PostgreSQL archives by itself'
+
+# a server that could lose what it acknowledged
+stop_postgres
+start_postgres fsync=off
+refused 3 'fsync is off' --database "$database"
+stop_postgres
+start_postgres full_page_writes=off
+refused 3 'full_page_writes is off' --database "$database"
+stop_postgres
+start_postgres
+
+# a role without rights, a database without UTF-8, tables of somebody else, a database of nobody
+sql 'CREATE ROLE guest LOGIN'
+sql "CREATE DATABASE latin ENCODING LATIN1 LOCALE 'C' TEMPLATE template0 OWNER taskmq"
+sql 'CREATE SCHEMA theirs AUTHORIZATION taskmq; CREATE TABLE theirs.orders (a int)'
+refused 3 'may not make schema taskmq' --database "postgresql:///taskmq?host=$postgres_home&user=guest"
+refused 3 'encoding is not UTF8' --database "postgresql:///latin?host=$postgres_home&user=taskmq"
+export TASKMQD_DATABASE_SCHEMA=theirs
+refused 7 'tables of another application' --database "$database"
+unset TASKMQD_DATABASE_SCHEMA
+[ "$(sql "SELECT count(*) FROM pg_tables WHERE schemaname = 'theirs'")" = 1 ] || fail 'theirs was changed'
+[ "$(sql "SELECT count(*) FROM pg_namespace WHERE nspname = 'taskmq'")" = 0 ] || fail 'taskmq was made'
+
+# passwords stand in a file that nobody else can read
+printf '*:*:*:*:hidden\n' >passwords
+chmod 644 passwords
+export TASKMQD_DATABASE_PASSFILE="$room/passwords"
+refused 14 'must be of mode 0600' --database "$database"
+chmod 600 passwords
+run 0 taskmqd --check-config --data "$room/.taskmq" --store postgresql --database "$database"
+out_has '^ok +database +PostgreSQL [0-9.]+, database taskmq at .*schema taskmq'
+export TASKMQD_DATABASE_PASSFILE="$room/missing"
+refused 14 'No such file' --database "$database"
+unset TASKMQD_DATABASE_PASSFILE
+rm -rf .taskmq
+
+# --- what it does
+
+broker_options="--store postgresql --database $database"
+start_broker
+submit mail --data 'one'
+first=$id
+run 0 taskctl list
+out_has "$first"
+[ "$(sql 'SELECT count(*) FROM taskmq.shard')" = 1 ] || fail 'the tables are not there'
+test ! -e .taskmq/taskmq.db || fail 'there is a database of SQLite, too'
+run 0 taskctl doctor
+run 1 taskctl backup copy.tar
+err_has 'pg_basebackup'
+run 1 taskctl vacuum
+err_has 'vacuums'
+
+# another broker on the same tables, and the same directory with another store
+run 4 taskmqd --data "$room/other" --store postgresql --database "$database"
+stop_broker
+run 3 taskmqd --data "$room/.taskmq"
+err_has 'its tasks are in PostgreSQL'
+taskmqd --data "$room/sqlite" 2>sqlite.err &
+sqlite_pid=$!
+eventually test -s sqlite/endpoint
+kill -TERM "$sqlite_pid"
+wait "$sqlite_pid"
+run 3 taskmqd --data "$room/sqlite" --store postgresql --database "$database"
+err_has 'its tasks are in taskmq.db'
+run 2 taskmqd --check --data "$room/.taskmq" --store postgresql --database "$database"
+err_has 'pg_amcheck'
+run 2 taskmqd --restore copy.tar --data "$room/new" --store postgresql --database "$database"
+err_has 'pg_basebackup'
+
+# a kill of both, and everything is there
+start_broker
+submit mail --data 'two'
+kill_broker
+kill_postgres
+start_postgres
+start_broker
+is submitted "$first" || is queued "$first" || fail "the first task is $(status_of "$first")"
+run 0 taskctl list
+out_has "$first"
+out_has "$id"
+run 0 taskctl cancel "$first"
+eventually is cancelled "$first"
+
+# a newer version's tables are left alone
+stop_broker
+sql 'UPDATE taskmq.meta SET version = 99'
+refused 8 'newer version' --database "$database"
+sql 'UPDATE taskmq.meta SET version = 1'
+start_broker
+stop_broker
