@@ -107,6 +107,8 @@ void checker_events (const history_t *history, size_t streams, uint64_t upto);
 /* Of a stopped broker: integrity, foreign keys, an empty journal; tasks.jsonl: whole lines, pos
  * strictly rising, the last line of each task as the drain saw it. */
 void checker_files (const history_t *history, const char *data_directory);
+/* Only tasks.jsonl. */
+void checker_tasks_file (const history_t *history, const char *data_directory);
 /* Only integrity and foreign keys of both databases. */
 void checker_databases (const char *data_directory);
 

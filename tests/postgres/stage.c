@@ -1,0 +1,92 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "stage.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/cmocka_all.h"
+
+static void prepare (stage_t *self, const char *const *settings)
+{
+    for (size_t i = 0; settings != NULL && settings[i] != NULL; i++) {
+        assert_true (i + 1 < POSTGRES_SETTINGS_MAX);
+        self->server.settings[i] = settings[i];
+    }
+    postgres_start (&self->server);
+    daemon_init (&self->broker);
+    self->broker.arguments[0] = "--store";
+    self->broker.arguments[1] = "postgresql";
+    self->broker.arguments[2] = "--database";
+    self->broker.arguments[3] = self->uri;
+}
+
+void stage_init (stage_t *self, const char *const *settings)
+{
+    memset (self, 0, sizeof *self);
+    postgres_init (&self->server);
+    prepare (self, settings);
+    postgres_uri (&self->server, "taskmq", "taskmq", self->uri);
+}
+
+void stage_init_tcp (stage_t *self, const char *const *settings)
+{
+    memset (self, 0, sizeof *self);
+    postgres_init_tcp (&self->server);
+    prepare (self, settings);
+    stage_through (self, self->server.port);
+}
+
+void stage_through (stage_t *self, int port)
+{
+    postgres_uri_tcp (port, self->uri);
+}
+
+void stage_destroy (stage_t *self)
+{
+    daemon_destroy (&self->broker);
+    postgres_destroy (&self->server);
+}
+
+/* What must be 0, with what it means when it is not. */
+static const char *const ZEROS[][2] = {
+    {"SELECT count (*) FROM taskmq.journal", "batches that are not in the tables"},
+    {"SELECT count (*) FROM (SELECT first_seq, count, lead (first_seq) OVER (PARTITION BY ns ORDER"
+     " BY first_seq) AS next FROM taskmq.event) e WHERE next <> first_seq + count",
+     "gaps between blocks of events"},
+    {"SELECT count (*) FROM (SELECT ns FROM taskmq.event GROUP BY ns HAVING min (first_seq) <> 1) "
+     "e",
+     "namespaces whose first event is not the first"},
+    {"SELECT count (*) FROM taskmq.attempt a WHERE NOT EXISTS (SELECT 1 FROM taskmq.task t WHERE"
+     " t.ns = a.ns AND t.number = a.number)",
+     "attempts without a task"},
+    {"SELECT count (*) FROM taskmq.task WHERE status < 4 OR leased", "tasks that have not ended"},
+};
+
+static void compare_status (const stage_t *self, const history_t *history, tmq_status_t status)
+{
+    char sql[96];
+    size_t wanted = 0;
+    for (size_t i = 0; i < history->count; i++)
+        wanted += history->facts[i].status == status;
+    snprintf (sql, sizeof sql, "SELECT count (*) FROM taskmq.task WHERE status = %d", (int) status);
+    long long found = postgres_number (&self->server, sql);
+    if (found != (long long) wanted)
+        fail_msg ("the table has %lld tasks that are %s, the history %zu", found,
+                  tmq_status_text (status), wanted);
+}
+
+void stage_check_tables (const stage_t *self, const history_t *history)
+{
+    for (size_t i = 0; i < sizeof ZEROS / sizeof ZEROS[0]; i++) {
+        long long found = postgres_number (&self->server, ZEROS[i][0]);
+        if (found != 0)
+            fail_msg ("%lld %s", found, ZEROS[i][1]);
+    }
+    compare_status (self, history, TMQ_STATUS_COMPLETED);
+    compare_status (self, history, TMQ_STATUS_FAILED);
+    compare_status (self, history, TMQ_STATUS_CANCELLED);
+}

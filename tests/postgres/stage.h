@@ -1,0 +1,32 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A broker on a PostgreSQL of its own, and what its tables must be like when it has stopped. */
+#ifndef TASKMQ_TESTS_POSTGRES_STAGE_H
+#define TASKMQ_TESTS_POSTGRES_STAGE_H
+
+#include "support/checker.h"
+#include "support/daemon.h"
+#include "support/postgres.h"
+
+typedef struct stage {
+    postgres_t server;
+    daemon_t broker;
+    char uri[POSTGRES_URI_SIZE]; /* what the broker is told */
+} stage_t;
+
+/* A server that runs, with these settings (NULL: none of its own; ended by NULL), and a broker that
+ * does not yet, told of it by its socket. */
+void stage_init (stage_t *self, const char *const *settings);
+/* The same by TCP, so that a proxy can stand between; the broker is told `port`, or with 0 the
+ * server's own. */
+void stage_init_tcp (stage_t *self, const char *const *settings);
+void stage_through (stage_t *self, int port);
+void stage_destroy (stage_t *self);
+
+/* Of a broker that has stopped cleanly: an empty journal, events without gaps, an attempt and an
+ * event only of what there is, and as many tasks in each status as the history says. */
+void stage_check_tables (const stage_t *self, const history_t *history);
+
+#endif

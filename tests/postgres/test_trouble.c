@@ -1,0 +1,278 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A database in trouble: no connection left, its disk full, limits that somebody set for the role,
+ * sessions that a pooler mixes. What was acknowledged is there afterwards, and the same broker goes
+ * on. */
+#include <libpq-fe.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pooler.h"
+#include "stage.h"
+#include "support/cmocka_all.h"
+#include "support/timing.h"
+
+enum {
+    PAYLOAD = 40000,
+    FILL_MAX = 5000,
+    CONNECTIONS_MAX = 64,
+    SHORT_MS = 300, /* less than a broker needs that is cut off */
+    DATABASE_DISK = 24 << 20,
+    BALLAST = 16 << 20
+};
+
+static void run_sql (const stage_t *stage, const char *sql)
+{
+    free (postgres_sql (&stage->server, sql));
+}
+
+/* Bytes that no server can make smaller. */
+static int submit (tmq_client_t *client, size_t bytes, tmq_id_t *id, uint32_t timeout_ms)
+{
+    static unsigned char payload[PAYLOAD];
+    static unsigned seed = 1;
+    tmq_submit_t task;
+    tmq_receipt_t receipt = {0};
+    for (size_t i = 0; i < bytes; i++)
+        payload[i] = (unsigned char) rand_r (&seed);
+    tmq_submit_init (&task);
+    task.queue = "trouble";
+    task.payload = payload;
+    task.payload_bytes = bytes;
+    int code = tmq_submit (&receipt, client, &task, timeout_ms, NULL);
+    *id = receipt.id;
+    return code;
+}
+
+static void assert_there (tmq_client_t *client, const tmq_id_t *id)
+{
+    tmq_task_t *task = NULL;
+    tmq_error_t error = {0};
+    if (tmq_get (&task, client, id, TIMING_PATIENCE_MS, &error) != TMQ_OK)
+        fail_msg ("I1: a task that was accepted is lost: %s", error.text);
+    tmq_task_free (task);
+}
+
+/* Takes every connection that the role may have. */
+static size_t take_connections (const stage_t *stage, PGconn *taken[CONNECTIONS_MAX])
+{
+    size_t count = 0;
+    while (count < CONNECTIONS_MAX) {
+        taken[count] = PQconnectdb (stage->uri);
+        if (PQstatus (taken[count]) != CONNECTION_OK) {
+            PQfinish (taken[count]);
+            return count;
+        }
+        count++;
+    }
+    return count;
+}
+
+static void test_no_connection_is_left (void **state)
+{
+    (void) state;
+    static const char *const settings[] = {"max_connections=16", NULL};
+    PGconn *taken[CONNECTIONS_MAX];
+    tmq_id_t ids[2];
+    stage_t stage;
+    stage_init (&stage, settings);
+    daemon_start (&stage.broker);
+    tmq_client_t *client = daemon_client (&stage.broker);
+    assert_int_equal (submit (client, 10, &ids[0], TIMING_PATIENCE_MS), TMQ_OK);
+    size_t count = take_connections (&stage, taken);
+    assert_in_range (count, 1, CONNECTIONS_MAX - 1);
+    run_sql (&stage, "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE "
+                     "application_name LIKE 'taskmq%'");
+    count += take_connections (&stage, taken + count); /* those of the broker */
+    WAIT_FOR (daemon_logged (&stage.broker, "DATABASE-AWAY"), TIMING_PATIENCE_MS);
+    assert_int_not_equal (submit (client, 10, &ids[1], SHORT_MS), TMQ_OK);
+    for (size_t i = 0; i < count; i++)
+        PQfinish (taken[i]);
+    assert_int_equal (submit (client, 10, &ids[1], TIMING_PATIENCE_MS), TMQ_OK);
+    for (size_t i = 0; i < 2; i++)
+        assert_there (client, &ids[i]);
+    tmq_client_free (&client);
+    daemon_stop (&stage.broker);
+    stage_destroy (&stage);
+}
+
+/* A session of ours is set by us. */
+static void test_limits_that_somebody_set (void **state)
+{
+    (void) state;
+    enum { TASKS = 200 };
+    static tmq_id_t ids[TASKS];
+    stage_t stage;
+    stage_init (&stage, NULL);
+    run_sql (&stage, "ALTER ROLE taskmq SET statement_timeout = 500");
+    run_sql (&stage, "ALTER ROLE taskmq SET lock_timeout = 500");
+    run_sql (&stage, "ALTER ROLE taskmq SET synchronous_commit = off");
+    run_sql (&stage, "ALTER ROLE taskmq SET search_path = public");
+    run_sql (&stage, "ALTER ROLE taskmq SET default_transaction_isolation = serializable");
+    run_sql (&stage, "ALTER ROLE taskmq SET timezone = 'Asia/Kathmandu'");
+    run_sql (&stage, "ALTER ROLE taskmq SET enable_indexscan = off");
+    daemon_start (&stage.broker);
+    tmq_client_t *client = daemon_client (&stage.broker);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_int_equal (submit (client, 1000, &ids[i], TIMING_PATIENCE_MS), TMQ_OK);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_there (client, &ids[i]);
+    assert_false (daemon_logged (&stage.broker, "DATABASE-AWAY"));
+    tmq_client_free (&client);
+    daemon_stop (&stage.broker);
+    assert_int_equal (postgres_number (&stage.server, "SELECT count (*) FROM taskmq.task"), TASKS);
+    stage_destroy (&stage);
+}
+
+/* A disk of its own for what the role makes; it goes with this process. The log of the database
+ * stays where it is: one without space for that has crashed, and is away. */
+static bool make_disk (stage_t *stage)
+{
+    char path[POSTGRES_PATH_MAX + 16];
+    char sql[POSTGRES_PATH_MAX + 96];
+    char size[32];
+    struct stat home;
+    snprintf (path, sizeof path, "%s/disk", stage->server.home);
+    snprintf (size, sizeof size, "size=%d", (int) DATABASE_DISK);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (stat (stage->server.home, &home), 0);
+    if (unshare (CLONE_NEWNS) != 0 || mount ("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount ("tmpfs", path, "tmpfs", 0, size) != 0)
+        return false;
+    postgres_end (&stage->server, SIGINT);
+    postgres_start (&stage->server); /* which sees it */
+    assert_int_equal (chown (path, home.st_uid, home.st_gid), 0);
+    snprintf (sql, sizeof sql, "CREATE TABLESPACE disk LOCATION '%s'", path);
+    run_sql (stage, sql);
+    run_sql (stage, "GRANT CREATE ON TABLESPACE disk TO taskmq");
+    run_sql (stage, "ALTER ROLE taskmq SET default_tablespace = disk");
+    return true;
+}
+
+static void set_ballast (const stage_t *stage, bool there)
+{
+    char path[POSTGRES_PATH_MAX + 32];
+    static char bytes[BALLAST];
+    snprintf (path, sizeof path, "%s/disk/ballast", stage->server.home);
+    FILE *file = there ? fopen (path, "w") : NULL;
+    assert_true (!there || (file != NULL && fwrite (bytes, 1, sizeof bytes, file) == BALLAST));
+    if (there)
+        fclose (file);
+    else
+        assert_int_equal (unlink (path), 0);
+}
+
+static void test_the_disk_of_the_database_is_full (void **state)
+{
+    (void) state;
+    static tmq_id_t taken[FILL_MAX];
+    char path[POSTGRES_PATH_MAX + 16];
+    stage_t stage;
+    size_t count = 0;
+    int code;
+    stage_init (&stage, NULL);
+    if (!make_disk (&stage)) {
+        print_message ("skipped: no disk of its own can be mounted here\n");
+        stage_destroy (&stage);
+        skip ();
+    }
+    set_ballast (&stage, true);
+    daemon_start (&stage.broker);
+    pid_t broker = stage.broker.pid;
+    tmq_client_t *client = daemon_client (&stage.broker);
+    while ((code = submit (client, PAYLOAD, &taken[count], 2000)) == TMQ_OK)
+        assert_true (++count < FILL_MAX);
+    print_message ("%zu tasks of %d bytes were taken, then %s\n", count, (int) PAYLOAD,
+                   tmq_code_name (code));
+    assert_true (count > 0);
+    set_ballast (&stage, false);
+    tmq_id_t id;
+    WAIT_FOR (submit (client, 10, &id, TIMING_PATIENCE_MS) == TMQ_OK, TIMING_PATIENCE_MS);
+    for (size_t i = 0; i < count; i++)
+        assert_there (client, &taken[i]);
+    assert_there (client, &id);
+    assert_int_equal (stage.broker.pid, broker);
+    tmq_client_free (&client);
+    daemon_stop (&stage.broker);
+    long long found = postgres_number (&stage.server, "SELECT count (*) FROM taskmq.task");
+    assert_true (found > (long long) count); /* one whose answer was lost may be there, too */
+    postgres_end (&stage.server, SIGQUIT);
+    snprintf (path, sizeof path, "%s/disk", stage.server.home);
+    assert_int_equal (umount2 (path, MNT_DETACH), 0);
+    stage_destroy (&stage);
+}
+
+/* Sessions that are mixed would lose their settings and their locks, and nobody would notice. */
+static void test_a_pooler_is_refused (void **state)
+{
+    (void) state;
+    stage_t stage;
+    stage_init_tcp (&stage, NULL);
+    pooler_t *pooler = pooler_new (stage.server.port);
+    stage_through (&stage, pooler_port (pooler));
+    daemon_spawn (&stage.broker);
+    assert_int_equal (daemon_exit_code (&stage.broker), 3);
+    assert_true (daemon_logged (&stage.broker, "pooler"));
+    stage_through (&stage, stage.server.port);
+    daemon_start (&stage.broker);
+    daemon_stop (&stage.broker);
+    pooler_free (pooler);
+    stage_destroy (&stage);
+}
+
+/* A wrong password, or none, ends a start: nobody but a person can mend it. */
+static void test_a_password_is_read_from_its_file (void **state)
+{
+    (void) state;
+    char hba[POSTGRES_PATH_MAX + 32];
+    char passfile[DAEMON_PATH_MAX + 16];
+    stage_t stage;
+    stage_init_tcp (&stage, NULL);
+    run_sql (&stage, "ALTER ROLE taskmq PASSWORD 'unspoken'");
+    snprintf (hba, sizeof hba, "%s/data/pg_hba.conf", stage.server.home);
+    FILE *file = fopen (hba, "w");
+    assert_true (
+        fputs ("local all postgres trust\nhost all all 127.0.0.1/32 scram-sha-256\n", file) >= 0);
+    assert_int_equal (fclose (file), 0);
+    run_sql (&stage, "SELECT pg_reload_conf ()");
+    snprintf (passfile, sizeof passfile, "%s/passwords", stage.broker.home);
+    static const char *const passwords[] = {"wrong", "unspoken"};
+    setenv ("TASKMQD_DATABASE_PASSFILE", passfile, 1);
+    for (size_t i = 0; i < 2; i++) {
+        file = fopen (passfile, "w");
+        assert_true (fprintf (file, "*:*:*:taskmq:%s\n", passwords[i]) > 0);
+        assert_int_equal (fclose (file), 0);
+        assert_int_equal (chmod (passfile, 0600), 0);
+        if (i == 0) {
+            daemon_spawn (&stage.broker);
+            assert_int_equal (daemon_exit_code (&stage.broker), 3);
+            assert_true (daemon_logged (&stage.broker, "password authentication failed"));
+        }
+    }
+    daemon_start (&stage.broker);
+    unsetenv ("TASKMQD_DATABASE_PASSFILE");
+    assert_false (daemon_logged (&stage.broker, "unspoken"));
+    daemon_stop (&stage.broker);
+    stage_destroy (&stage);
+}
+
+int main (void)
+{
+    postgres_need ();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_no_connection_is_left),
+        cmocka_unit_test (test_limits_that_somebody_set),
+        cmocka_unit_test (test_a_pooler_is_refused),
+        cmocka_unit_test (test_a_password_is_read_from_its_file),
+        cmocka_unit_test (test_the_disk_of_the_database_is_full),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
