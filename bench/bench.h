@@ -101,8 +101,9 @@ typedef struct driver {
 } driver_t;
 
 extern const driver_t taskmq_driver;
-extern const driver_t taskmq_normal_driver; /* with --synchronous normal */
-extern const driver_t taskmq_curve_driver;  /* over CURVE */
+extern const driver_t taskmq_normal_driver;     /* with --synchronous normal */
+extern const driver_t taskmq_curve_driver;      /* over CURVE */
+extern const driver_t taskmq_postgresql_driver; /* on PostgreSQL */
 extern const driver_t ceiling_driver;
 extern const driver_t ceiling_log_driver;
 extern const driver_t beanstalkd_driver;
@@ -113,6 +114,17 @@ extern const driver_t gearmand_driver;
 extern const driver_t nats_driver;
 extern const driver_t rabbitmq_driver; /* a quorum queue */
 extern const driver_t rabbitmq_classic_driver;
+
+/* PostgreSQL, made anew in a server's directory. */
+
+#define POSTGRESQL_PROGRAMS "/usr/lib/postgresql/15/bin"
+enum { POSTGRESQL_COMMAND_BYTES = 2048 };
+
+bool postgresql_available (void);
+/* A command of sh that makes it in its working directory, which is that of the server, and becomes
+ * it; options are those of postgres. Root gives the directory to the package's user. */
+void postgresql_command (char out[POSTGRESQL_COMMAND_BYTES], const server_t *server,
+                         const char *options);
 
 /* A blocking connection for line protocols. */
 

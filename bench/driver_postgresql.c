@@ -9,7 +9,6 @@
 
 #include <libpq-fe.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BATCH = 100, COMMAND_BYTES = 2048, CONNECTIONS = 100, WAIT_MS = 100 };
-
-static const char programs[] = "/usr/lib/postgresql/15/bin";
+enum { BATCH = 100, OPTIONS_BYTES = 256, CONNECTIONS = 100, WAIT_MS = 100 };
 
 static const char sql_schema[] =
     "CREATE TABLE task (id bigserial PRIMARY KEY, queue text NOT NULL, status int NOT NULL,"
@@ -61,35 +58,19 @@ typedef struct client {
 /* One payload as array text: a comma, quotes, backslashes, hexadecimal digits. */
 #define PAYLOAD_TEXT_BYTES (2 * BENCH_PAYLOAD_BYTES + 8)
 
-static bool available (void)
-{
-    char path[BENCH_PATH_MAX];
-    snprintf (path, sizeof path, "%s/postgres", programs);
-    return access (path, X_OK) == 0 && program_find ("setpriv", path);
-}
-
-/* It refuses to run as root, so root lends it the package's user. A new table has no statistics, so
- * that the plans have to be told to use its indexes. */
+/* A new table has no statistics, so that the plans have to be told to use its indexes. */
 static void start (server_t *server)
 {
+    char options[OPTIONS_BYTES];
+    char command[POSTGRESQL_COMMAND_BYTES];
     server->port = server_free_port ();
     server->stop_signal = SIGINT; /* without waiting for clients */
-    bool root = getuid () == 0;
-    char command[COMMAND_BYTES];
-    const struct passwd *user = root ? getpwnam ("postgres") : NULL;
-    if (root && (!user || chown (server->directory, user->pw_uid, user->pw_gid) != 0))
-        die ("postgresql: there is no user postgres");
-    snprintf (command, sizeof command,
-              "%s/initdb -D data -A trust -U bench >initdb.log 2>&1 && exec %s/postgres -D data "
+    snprintf (options, sizeof options,
               "-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories= "
               "-c max_connections=%d -c synchronous_commit=on -c enable_seqscan=off",
-              programs, programs, server->port, (int) CONNECTIONS);
-    if (root)
-        server_spawn (server,
-                      (char *[]){"setpriv", "--reuid=postgres", "--regid=postgres",
-                                 "--clear-groups", "--pdeathsig=KILL", "sh", "-c", command, NULL});
-    else
-        server_spawn (server, (char *[]){"sh", "-c", command, NULL});
+              server->port, (int) CONNECTIONS);
+    postgresql_command (command, server, options);
+    server_spawn (server, (char *[]){"sh", "-c", command, NULL});
     server_wait_port (server);
 }
 
@@ -312,8 +293,8 @@ const driver_t postgresql_driver = {
     .note =
         "a table with SKIP LOCKED, an event table, synchronous_commit=on, LISTEN and NOTIFY; the "
         "pipelined rows go in batches of 100",
-    .version = "/usr/lib/postgresql/15/bin/postgres --version",
-    .available = available,
+    .version = POSTGRESQL_PROGRAMS "/postgres --version",
+    .available = postgresql_available,
     .start = start,
     .producer_new = producer_new,
     .producer_free = client_free,

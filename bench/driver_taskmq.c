@@ -113,6 +113,35 @@ static void start_curve (server_t *server)
     }
 }
 
+/* On PostgreSQL: both of them count as the server, and the database dies with the broker. */
+
+static bool available_postgresql (void)
+{
+    return available () && postgresql_available ();
+}
+
+static void start_postgresql (server_t *server)
+{
+    char path[BENCH_PATH_MAX], options[BENCH_PATH_MAX + 160];
+    char database[POSTGRESQL_COMMAND_BYTES], command[POSTGRESQL_COMMAND_BYTES + 6 * BENCH_PATH_MAX];
+    if (!program_find ("taskmqd", path))
+        die ("taskmqd is not there");
+    server->port = server_free_port ();
+    snprintf (server->address, sizeof server->address, "tcp://127.0.0.1:%d", server->port);
+    snprintf (options, sizeof options,
+              "-c listen_addresses= -c unix_socket_directories=%s -c max_wal_size=4GB "
+              "-c checkpoint_timeout=15min",
+              server->directory);
+    postgresql_command (database, server, options);
+    snprintf (
+        command, sizeof command,
+        "(%s) & until [ -S .s.PGSQL.5432 ]; do sleep 0.05; done; exec %s --data %s/broker "
+        "--listen %s --store postgresql --database 'postgresql:///postgres?host=%s&user=bench'",
+        database, path, server->directory, server->address, server->directory);
+    server_spawn (server, (char *[]){"sh", "-c", command, NULL});
+    server_wait_port (server);
+}
+
 /* Producers. */
 
 static void *producer_new (const server_t *server, const char *queue)
@@ -253,7 +282,7 @@ static size_t finish (void *worker, bool settle)
     return ended;
 }
 
-/* What the three do alike. */
+/* What all of them do alike. */
 #define COMMON                                                                                     \
     .producer_new = producer_new, .producer_free = producer_free, .submit = submit,                \
     .submit_start = submit_start, .submit_settle = submit_settle, .call = call,                    \
@@ -290,5 +319,16 @@ const driver_t taskmq_curve_driver = {
     .version = "taskmqd --version",
     .available = available,
     .start = start_curve,
+    COMMON,
+};
+
+const driver_t taskmq_postgresql_driver = {
+    .system = "taskmq-postgresql",
+    .durability = "fsync",
+    .note = "the same with --store postgresql, through a socket of the same machine; its CPU time "
+            "and memory are those of the broker and of the database together",
+    .version = "taskmqd --version",
+    .available = available_postgresql,
+    .start = start_postgresql,
     COMMON,
 };

@@ -30,6 +30,7 @@ static const driver_t *const drivers[] = {
     &taskmq_driver,
     &taskmq_normal_driver,
     &taskmq_curve_driver,
+    &taskmq_postgresql_driver,
     &ceiling_driver,
     &ceiling_log_driver,
     &beanstalkd_driver,
