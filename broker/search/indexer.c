@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include "core/base/memory.h"
@@ -471,12 +472,12 @@ static bool look_is_due (indexer_t *self)
 
 /* The thread. */
 
-/* What is left of a disk is for the work. */
+/* What is left of a disk is for the work. It is the index's own: the store may be elsewhere. */
 static bool has_space (indexer_t *self, store_error_t *error)
 {
-    store_stats_t stats;
-    store_stats (self->options.store, &stats);
-    if (stats.free_bytes >= shared_limit (self->options.free_bytes_min))
+    struct statvfs info;
+    if (statvfs (self->options.directory, &info) != 0 ||
+        (uint64_t) info.f_bavail * info.f_frsize >= shared_limit (self->options.free_bytes_min))
         return true;
     store_fail (error, STORE_ERROR_FULL, "free space is below limits/free_space_min");
     return false;

@@ -41,8 +41,6 @@ void search_stage_done (read_t *read);
 /* How many of the first hundred tasks a query finds. */
 size_t search_stage_found (search_stage_t *self, const char *ns, const char *text);
 
-#define ON_BOTH(test)                                                                              \
-    ON_WITH (test, search_stage_setup, search_stage_teardown, "memory"),                           \
-        ON_WITH (test, search_stage_setup, search_stage_teardown, "sqlite")
+#define ON_BOTH(test) ON_ALL_WITH (test, search_stage_setup, search_stage_teardown)
 
 #endif

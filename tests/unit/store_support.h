@@ -89,11 +89,14 @@ void directory_remove (const char *path);
 #test " (" uri ")", test, setup, teardown, (void *) uri                                    \
     }
 #define ON(test, uri) ON_WITH (test, fixture_setup, fixture_teardown, uri)
+/* … on each, and on the one that outlives a start. */
 #ifdef FIXTURE_POSTGRESQL /* the same suites on a real one: tests/postgres/store_fixture.c */
-#define ON_ALL_WITH(test, setup, teardown) ON_WITH (test, setup, teardown, "postgresql")
+#define ON_STORED_WITH(test, setup, teardown) ON_WITH (test, setup, teardown, "postgresql")
+#define ON_ALL_WITH(test, setup, teardown) ON_STORED_WITH (test, setup, teardown)
 #else
+#define ON_STORED_WITH(test, setup, teardown) ON_WITH (test, setup, teardown, "sqlite")
 #define ON_ALL_WITH(test, setup, teardown)                                                         \
-    ON_WITH (test, setup, teardown, "memory"), ON_WITH (test, setup, teardown, "sqlite")
+    ON_WITH (test, setup, teardown, "memory"), ON_STORED_WITH (test, setup, teardown)
 #endif
 #define ON_ALL(test) ON_ALL_WITH (test, fixture_setup, fixture_teardown)
 

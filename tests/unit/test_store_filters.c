@@ -638,10 +638,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ON_ALL_WITH (every_filter_goes_with_every_other, setup, teardown),
         ON_ALL_WITH (pages_go_on_while_tasks_change, setup, teardown),
-#ifdef FIXTURE_POSTGRESQL /* where a start makes a store of the same data */
-        ON_WITH (times_are_found_across_a_start, setup, teardown, "postgresql"),
-#else
-        ON_WITH (times_are_found_across_a_start, setup, teardown, "sqlite"),
+        ON_STORED_WITH (times_are_found_across_a_start, setup, teardown),
+#ifndef FIXTURE_POSTGRESQL
         ON_WITH (no_filter_walks_everything, setup, teardown, "sqlite"),
 #endif
     };
