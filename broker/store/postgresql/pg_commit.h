@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Commits (A112, A113). One statement in one round trip makes a commit durable, if this process
+/* Commits (A105, A106). One statement in one round trip makes a commit durable, if this process
  * still owns the data. When the answer is lost, nobody knows whether it landed: then the journal is
  * read back on a new connection, behind a lock that no older one can hold any more.
  *

@@ -22,8 +22,8 @@ pg_keeper_t *pg_keeper_new (pg_store_t *store);
 /* Adds a link, which it frees at its end. Before pg_keeper_start. */
 pg_kept_t *pg_keeper_add (pg_keeper_t *self, const char *name, const char *const *texts,
                           size_t texts_count, int64_t wait_ms_max);
-/* Opens all of them, and starts the thread, which calls look a few times a second while the database
- * is in reach. */
+/* Opens all of them, and starts the thread, which calls look a few times a second while the
+ * database is in reach. */
 store_code_t pg_keeper_start (pg_keeper_t *self, void (*look) (void *context), void *context,
                               store_error_t *error);
 /* Looks at once whether a link is closed. Any thread. */

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Owning the data (A114). The owner is an instance: a random id in the data directory, which a lock
+/* Owning the data (A107). The owner is an instance: a random id in the data directory, which a lock
  * keeps for one broker at a time. So whoever finds his own id knows that the process before him has
  * ended. Data of another instance is refused: nobody can tell whether that lives. */
 #ifndef TASKMQ_STORE_PG_OWN_H

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The writer of the tables (A115): rows behind the journal, what is forgotten, and what a start
+/* The writer of the tables (A108): rows behind the journal, what is forgotten, and what a start
  * finds in the journal. Used by one thread, at first the owning one, then the store thread.
  *
  * Every transaction locks the fence of write-backs first, so a process that lost the data cannot

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The postgresql backend (A112 to A116): a journal row in front, rows behind, both in the database.
+/* The postgresql backend (A105 to A109): a journal row in front, rows behind, both in the database.
  *
  * A commit is durable when the journal's row is. Then the batch waits in memory until the store
  * thread has written its rows, together with those of other batches. A database that is out of
