@@ -41,6 +41,7 @@ typedef struct principal {
     uint64_t mean_us;   /* that a request takes of it */
     uint64_t requests;  /* under way */
     uint64_t waits;     /* tasks that they wait for, by their ids */
+    uint64_t looks;     /* of their listeners at tasks, under way */
     account_t *account; /* the memory of their bodies and answers */
     size_t references;
 } principal_t;

@@ -35,10 +35,11 @@ typedef struct listener {
     tmq_id_t ids[LISTEN_TASKS_MAX]; /* of 2026: those that are its principal's */
     size_t ids_count;
     size_t looked;
-    flow_t *flow;     /* NULL: it hears of no tasks */
-    bool busy;        /* its task's record is under way, or will be asked for again … */
-    bool again;       /* … when the broker is there, or after a while */
-    bool of_progress; /* the record is for a notice */
+    flow_t *flow;        /* NULL: it hears of no tasks */
+    bool busy;           /* its task's record is under way, or will be asked for again … */
+    bool again;          /* … when the broker is there, or after a while */
+    principal_t *looker; /* whose looks it is one of; NULL: it is not under way */
+    bool of_progress;    /* the record is for a notice */
     told_t told[LISTEN_TASKS_MAX];
     size_t told_count; /* since it began: the oldest make room */
     char cursor[CURSOR_SIZE];
@@ -49,8 +50,16 @@ static void go_on (call_t *call);
 /* Of an event that is sent now; NULL: it has none. */
 static const char *event_id (const call_t *call, bytes_t *out);
 
+static void end_look (listener_t *self)
+{
+    if (self->looker != NULL)
+        self->looker->looks--;
+    self->looker = NULL;
+}
+
 static void listener_free (listener_t **self)
 {
+    end_look (*self);
     flow_free (&(*self)->flow);
     free (*self);
     *self = NULL;
@@ -193,19 +202,35 @@ static void tell_cursor (call_t *call, const char *before)
 
 static void state_came (call_t *call, const tmq_task_t *task);
 
-/* Listeners are many, and a look at a task that has ended is dear: who has spent its time hears
- * later. */
+/* Many listeners may hear of one event, and a look at a task that has ended is dear: few of them
+ * look at a time, and who has spent its time looks later. */
 static void look (call_t *call)
 {
     listener_t *self = call->listener;
+    principal_t *principal = call->exchange->principal;
     self->busy = true;
-    self->again = service_wait_ms (call->mcp->service, call->exchange->principal) > 0;
+    self->again =
+        principal->looks >= LISTEN_LOOKS_MAX || service_wait_ms (call->mcp->service, principal) > 0;
     if (self->again)
         return;
+    self->looker = principal;
+    principal->looks++;
     if (call->era == ERA_2026)
         follow_get_result (call, state_came);
     else
         follow_get (call, state_came);
+}
+
+/* One look has ended: another listener of the principal may have waited for that. */
+static void look_next_one (const call_t *call)
+{
+    const principal_t *principal = call->exchange->principal;
+    call_t *other = call->mcp->calls;
+    while (other != NULL && (other == call || other->listener == NULL || !other->listener->again ||
+                             other->exchange->principal != principal))
+        other = other->next;
+    if (other != NULL)
+        look (other);
 }
 
 /* What could not be had. A task that is gone has no state to tell. */
@@ -213,11 +238,13 @@ static void look_failed (call_t *call, int code, const tmq_error_t *error)
 {
     listener_t *self = call->listener;
     (void) error;
+    end_look (self);
     if (code != TMQ_NOT_FOUND && code != TMQ_EXPIRED && code != TMQ_PURGED) {
         self->again = true;
         return;
     }
     self->busy = false;
+    look_next_one (call);
     go_on (call);
 }
 
@@ -226,6 +253,7 @@ static void look_ended (call_t *call, const tmq_task_t *task, const tmq_inbox_t 
     listener_t *self = call->listener;
     told_t *told = remember (self, &task->id);
     const bool news = task->seq > told->seq;
+    end_look (self);
     self->busy = false;
     move_cursor (self);
     if (self->of_progress)
@@ -235,6 +263,7 @@ static void look_ended (call_t *call, const tmq_task_t *task, const tmq_inbox_t 
     if (!self->of_progress)
         told->seq = task->seq;
     service_spend (call->mcp->service, call->exchange->principal, (double) effort_take ());
+    look_next_one (call);
     go_on (call);
 }
 

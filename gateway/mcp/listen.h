@@ -19,6 +19,7 @@
 #include "mcp/call.h"
 
 enum {
+    LISTEN_LOOKS_MAX = 8,  /* at tasks, that listeners of a principal have under way */
     LISTEN_TASKS_MAX = 64, /* of a listen; of a session: of which is known what was told last */
     LISTEN_BUFFER_BYTES = 64 * 1024 /* of a flow: what its client does not take yet */
 };

@@ -274,6 +274,18 @@ def try_slow(stage):
     quick.close()
 
 
+def try_many(stage):
+    """More listeners than look at a time: each of them hears how the task ends."""
+    gateway = stage.gateway
+    modern = Client(gateway, capabilities=TASKS)
+    task = modern.call("slow_compute", {"seconds": 2, "label": "many"})["taskId"]
+    heard = [listen(gateway, modern, number, taskIds=[task]) for number in range(30)]
+    for stream in heard:
+        last = stream.until(lambda message: message["params"].get("status") == "completed")[-1]
+        check("its result", text_of(last["params"]["result"]), "done many")
+        stream.close()
+
+
 def try_room(stage):
     """Streams leave half of a token's requests to its calls."""
     gateway = stage.gateway
@@ -295,12 +307,13 @@ def try_room(stage):
         stream.close()
 
 
-PARTS = {"room": (try_room,), "tools": (try_tools,), "tasks": (try_tasks, try_slow), "session": (try_session,)}
+PARTS = {"room": (try_room,), "tools": (try_tools,), "tasks": (try_tasks, try_slow), "many": (try_many,), "session": (try_session,)}
 
 if __name__ == "__main__":
     FREE = ["call_rate = 10000", "call_rate_burst = 10000"]
-    STAGE = Stage(configuration=FREE + ["principal_requests_max = 4"]
-                  if sys.argv[1] == "room" else FREE)
+    # A ping would make a listener look that was forgotten.
+    MORE = {"room": ["principal_requests_max = 4"], "many": ["stream_ping = 1h"]}
+    STAGE = Stage(configuration=FREE + MORE.get(sys.argv[1], []))
     with STAGE:
         for try_part in PARTS[sys.argv[1]]:
             print(try_part.__name__, flush=True)
