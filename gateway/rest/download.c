@@ -18,6 +18,7 @@
 
 enum {
     TAG_SIZE = 2 * TMQ_BLOB_HASH_BYTES + 3, /* quoted */
+    LIMIT_PATIENCE_MS = 3000,               /* for what others have begun */
     CUT_LOG_MS = 1000                       /* one line about cuts in so long */
 };
 
@@ -137,13 +138,17 @@ static void give_up_damaged (exchange_t *exchange)
     give_up (exchange, TMQ_NO_BLOB, &error);
 }
 
-/* Before the first byte a client may ask again by itself; later it is worth a wait. */
+/* Before the first byte a client may ask again by itself, unless it is others who are in its way;
+ * later it is worth a wait. */
 static void pause_or_give_up (exchange_t *exchange, int code, const tmq_error_t *error)
 {
-    const uint64_t patience_ms = service_of (exchange)->settings.numbers[SETTING_OUTPUT_TIMEOUT];
+    const uint64_t patience_ms =
+        exchange->stream_status != 0
+            ? service_of (exchange)->settings.numbers[SETTING_OUTPUT_TIMEOUT]
+        : code == TMQ_LIMIT ? LIMIT_PATIENCE_MS
+                            : 0;
     const int64_t still_ms = clock_ms (CLOCK_MONOTONIC) - exchange->download->moved_ms;
-    if (exchange->stream_status != 0 && tmq_code_retriable (code) &&
-        still_ms < (int64_t) patience_ms)
+    if (tmq_code_retriable (code) && still_ms < (int64_t) patience_ms)
         exchange->await_room (exchange);
     else
         give_up (exchange, code, error);
@@ -167,7 +172,6 @@ static bool begin_stream (exchange_t *exchange)
     head_of (&response, self);
     response.is_sized = true;
     response.length = self->end - self->first;
-    exchange->on_room = go_on;
     exchange->on_stop = keep_on;
     return answer_in_pieces (exchange, &response);
 }
@@ -246,6 +250,7 @@ static void ask_for_piece (void *context)
 
 static void read_piece (exchange_t *exchange)
 {
+    exchange->on_room = go_on;
     turn_take (&exchange->download->turn, link_bodies (exchange->link), ask_for_piece, exchange);
 }
 

@@ -128,9 +128,6 @@ static void answer_disk (exchange_t *exchange, int error)
     note_disk (exchange, error);
     snprintf (detail, sizeof detail, "the gateway cannot keep the payload on its way: %s",
               strerror (error));
-    log_write (
-        LOG_LEVEL_WARNING, "GATEWAY-SPOOL", "a payload could not be kept on its way",
-        LOG_FIELDS (LOG_TEXT ("error", strerror (error)), LOG_TEXT ("request_id", exchange->id)));
     answer_problem (exchange, &(problem_t){.kind = full ? PROBLEM_STORE_FULL : PROBLEM_INTERNAL,
                                            .code = full ? TMQ_STORE_FULL : 0,
                                            .detail = detail,
@@ -225,6 +222,8 @@ static void step_failed (upload_t *self, int code, const tmq_error_t *error)
     } else if (may_pass (code) && still_ms < (int64_t) patience_ms) {
         exchange->on_room = try_again;
         exchange->await_room (exchange);
+    } else if (code == TMQ_UNKNOWN) {
+        answer_code (exchange, TMQ_UNREACHABLE, NULL, NULL); /* no task was made of it */
     } else {
         answer_code (exchange, code, error, NULL);
     }

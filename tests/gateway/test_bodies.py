@@ -489,6 +489,11 @@ def names_in(directory):
     return {os.path.join(where, name) for where, _, names in os.walk(directory) for name in names}
 
 
+def left_behind(broker):
+    """Files of bodies, whole or not, at the broker and at the gateway, whose directory it is, too."""
+    return {path for path in names_in(broker.data) if "/blobs/" in path or "upload" in path}
+
+
 def under_way(broker):
     """Bytes of uploads that the broker has not put together yet."""
     return sum(os.stat(path).st_size for path in names_in(os.path.join(broker.data, "blobs", "uploads")))
@@ -497,14 +502,14 @@ def under_way(broker):
 def try_leaving(stage):
     """A client that goes in the middle leaves nothing, here and at the broker."""
     gateway = stage.gateway
-    before = names_in(stage.broker.data)
+    before = left_behind(stage.broker)
     for length in (8 * MIB, None):
         asked = Slowly(gateway, length)
         asked.send((b"400000\r\n" if length is None else b"") + bytes(4 * MIB))
         eventually("it is on the disk", lambda: uploads(gateway)[1] >= 3 * MIB)
         asked.link.close()
         await_none(gateway)
-    check("files", names_in(stage.broker.data) - before, set())
+    check("files", left_behind(stage.broker) - before, set())
 
 
 def try_stalling(stage):
@@ -524,12 +529,12 @@ def try_stalling(stage):
 
 def try_dead_gateway(stage):
     gateway = stage.gateway
-    before = names_in(stage.broker.data)
+    before = left_behind(stage.broker)
     asked = Slowly(gateway, 8 * MIB)
     asked.send(bytes(4 * MIB))
     eventually("it is on the disk", lambda: uploads(gateway)[1] == 8 * MIB)
     gateway.kill()
-    check("files", names_in(stage.broker.data) - before, set())
+    check("files", left_behind(stage.broker) - before, set())
     gateway.start()
     await_none(gateway)
 
@@ -550,6 +555,28 @@ def try_dead_broker(stage):
         data = made(16 * MIB, 25 + number)
     gateway.await_broker()
     check("once each", gateway.get("/v1/tasks:count?queue=killed").json["count"], 3)
+
+
+def try_dead_gateway_sending(stage):
+    """Killed while the broker takes the bytes: the same request, made again, does it once."""
+    gateway = stage.gateway
+    data = made(16 * MIB, 31)
+
+    def post():
+        try:
+            return gateway.post("/v1/queues/sending/tasks", data, Idempotency_Key="sending").status
+        except (OSError, http.client.HTTPException):
+            return "cut"
+    posted = Later(post)
+    eventually("the broker has some of it", lambda: under_way(stage.broker) > MIB or posted.answer)
+    gateway.kill()
+    assert posted.get() in ("cut", 201), posted.get()
+    gateway.start()
+    answer = gateway.post("/v1/queues/sending/tasks", data, Idempotency_Key="sending")
+    assert answer.status in (200, 201), answer
+    check("all of it", gateway.get(answer.fields["location"] + "/payload").body == data, True)
+    check("once", gateway.get("/v1/tasks:count?queue=sending").json["count"], 1)
+    await_none(gateway)
 
 
 def try_broker_away(stage):
@@ -576,8 +603,8 @@ def part_left():
     with Broker() as broker, Gateway(broker, configuration=["request_timeout = 1s", "body_timeout = 5s",
                                                             *FAST]) as gateway:
         stage = Stage(broker, gateway)
-        try_dead_broker(stage)
-        try_broker_away(stage)
+        for one in (try_dead_broker, try_dead_gateway_sending, try_broker_away):
+            one(stage)
 
 
 def part_full():
