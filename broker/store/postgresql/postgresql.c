@@ -19,6 +19,7 @@
 #include "store/postgresql/pg_schema.h"
 #include "store/postgresql/pg_tables.h"
 #include "store/postgresql/pg_watch.h"
+#include "store/space.h"
 #include "timestamp.h"
 
 enum { SLOW_MS = 250 /* a commit that waits for so long finds the database out of reach */ };
@@ -217,7 +218,7 @@ static void pg_stats (store_t *base, store_stats_t *out)
         .database_bytes = atomic_load (&self->database_bytes),
         .journal_bytes = atomic_load (&self->journal_bytes),
         .schema = PG_SCHEMA_VERSION,
-        .free_bytes = UINT64_MAX, /* of the database's disk: nobody here knows */
+        .free_bytes = space_free_bytes (self->options.directory), /* not the database's */
     };
     behind_stats (self->behind, out);
 }

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "store/space.h"
 
 enum {
     RESERVE_BYTES = 16 * 1024 * 1024,
@@ -37,23 +37,15 @@ void reserve_destroy (reserve_t *self)
     free (self->directory);
 }
 
-uint64_t reserve_free_bytes (const char *directory)
-{
-    struct statvfs status;
-    if (statvfs (directory, &status) != 0)
-        return 0;
-    return (uint64_t) status.f_bavail * status.f_frsize;
-}
-
 void reserve_begin (reserve_t *self)
 {
-    if (reserve_free_bytes (self->directory) < RESERVE_BYTES)
+    if (space_free_bytes (self->directory) < RESERVE_BYTES)
         reserve_release (self);
 }
 
 void reserve_take (reserve_t *self)
 {
-    if (self->held || reserve_free_bytes (self->directory) < RESERVE_ROOM_BYTES)
+    if (self->held || space_free_bytes (self->directory) < RESERVE_ROOM_BYTES)
         return;
     int fd = open (self->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)

@@ -24,7 +24,5 @@ void reserve_begin (reserve_t *self);
 void reserve_take (reserve_t *self);
 /* Gives its space back. */
 void reserve_release (reserve_t *self);
-/* Bytes that the file system has left for us, 0 if it does not say. */
-uint64_t reserve_free_bytes (const char *directory);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "core/base/memory.h"
 #include "ids.h"
+#include "store/space.h"
 #include "store/sqlite/old_journal.h"
 #include "store/sqlite/readers.h"
 #include "store/sqlite/sqlite_schema.h"
@@ -255,7 +256,7 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
     out->database_bytes = file_bytes (directory, SCHEMA_TABLES_FILE);
     out->wal_bytes = file_bytes (directory, SCHEMA_TABLES_FILE "-wal");
     out->journal_bytes = file_bytes (directory, JOURNAL_FILE);
-    out->free_bytes = reserve_free_bytes (directory);
+    out->free_bytes = space_free_bytes (directory);
 }
 
 /* Opening and closing. */
