@@ -247,8 +247,11 @@ static void write_result (json_writer_t *writer, const tmq_task_t *task, era_t e
     json_write_array_begin (writer);
     if (task->result_blob.bytes > 0) {
         tmq_id_format (&task->id, id);
-        snprintf (text, sizeof text, "The result has %llu bytes: 'taskctl result %s' fetches it.",
-                  (unsigned long long) task->result_bytes, id);
+        snprintf (
+            text, sizeof text,
+            "The result has %llu bytes: GET /v1/tasks/%s/result of this server fetches it, or "
+            "'taskctl result'.",
+            (unsigned long long) task->result_bytes, id);
         write_sentence (writer, text);
     } else if (task->body_bytes > 0) {
         write_content (writer, task);
