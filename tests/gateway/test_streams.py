@@ -258,6 +258,8 @@ def fill(gateway, queue, count, pads=0):
             {"queue": queue, "data": "x",
              "labels": {f"pad{i}": "p" * 255 for i in range(pads)}}] * 200})
         check("batch", answer.status, 200)
+        refused = [item for item in answer.json["items"] if item["code"] != "OK"]
+        check("refused of a batch", refused[:1], [])
 
 
 def part_kills():
@@ -298,7 +300,10 @@ def part_soak():
     twentieth of them."""
     wanted = int(sys.argv[2]) // 1000 * 1000
     settings = ["rate = 100000", "rate_burst = 100000"]
-    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+    broker = Broker("--config", "{home}/soak.conf")
+    with open(os.path.join(broker.home, "soak.conf"), "w", encoding="utf-8") as file:
+        file.write("limits\n    live_tasks = 2000000\n    live_bytes = 4G\n")
+    with broker, Gateway(broker, configuration=settings) as gateway:
         gateway.options = ("--listen", f"127.0.0.1:{gateway.port}")
         reader = subprocess.Popen([tests_program("sse_reader"), str(gateway.port), gateway.first_token,
                                    "/v1/events?cursor=0-0", "20", "4", str(wanted)],
