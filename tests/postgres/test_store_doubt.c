@@ -582,6 +582,33 @@ static void an_end_does_not_wait_for_it (void **state)
     postgres_destroy (&server);
 }
 
+/* It is deleted as fast as it is written, and autovacuum would come once a minute. */
+static void the_journal_is_vacuumed_by_its_owner (void **state)
+{
+    enum { BYTES = 1024 * 1024, TASKS = 70 };
+    fixture_t *f = *state;
+    uint64_t noise = 1;
+    store_fixture_sql (f, "ALTER TABLE journal SET (autovacuum_enabled = off)");
+    for (int64_t number = 1; number <= TASKS; number++) {
+        record_t record = test_record (number);
+        record.payload = buf_new_uninitialised (BYTES);
+        for (size_t i = 0; i < BYTES; i++) {
+            noise = noise * UINT64_C (6364136223846793005) + 1442695040888963407;
+            buf_mutable (record.payload)[i] = (uint8_t) (noise >> 56);
+        }
+        record.payload_bytes = BYTES;
+        batch_t *batch = fixture_batch (f);
+        fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+        batch->bytes += BYTES; /* as the engine counts it */
+        fixture_commit (f, batch);
+        buf_drop (record.payload);
+    }
+    fixture_settle (f);
+    WAIT_FOR (store_fixture_sql (f, "SELECT vacuum_count FROM pg_stat_user_tables WHERE relid = "
+                                    "'journal'::regclass") > 0,
+              TIMING_PATIENCE_MS);
+}
+
 /* What keeps the database from getting rid of what was deleted is named. */
 static void an_old_transaction_is_named (void **state)
 {
@@ -631,6 +658,7 @@ int main (void)
         cmocka_unit_test (a_database_that_is_away_is_waited_for),
         cmocka_unit_test (an_end_does_not_wait_for_it),
         cmocka_unit_test (an_old_transaction_is_named),
+        CASE (the_journal_is_vacuumed_by_its_owner),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

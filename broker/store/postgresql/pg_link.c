@@ -147,7 +147,8 @@ static store_code_t make_settings (pg_target_t *self, const database_options_t *
         text, sizeof (text),
         "SET search_path = %s; SET synchronous_commit = %s; SET jit = off;"
         " SET plan_cache_mode = force_generic_plan; SET statement_timeout = 0;"
-        " SET lock_timeout = 0; SET idle_in_transaction_session_timeout = '5s';"
+        " SET lock_timeout = 0; SET idle_session_timeout = 0;"
+        " SET idle_in_transaction_session_timeout = '5s';"
         " SET default_transaction_isolation = 'read committed';"
         " SET default_transaction_deferrable = off; SET bytea_output = 'hex';"
         " SET row_security = off; SET enable_seqscan = off; SET enable_hashjoin = off;"
@@ -199,6 +200,7 @@ static const state_meaning_t MEANINGS[] = {
     {"57P", STORE_ERROR_AWAY},   /* shut down, crashed, starts, terminated */
     {"25006", STORE_ERROR_AWAY}, /* read only: it is not the primary any more */
     {"25P03", STORE_ERROR_AWAY}, /* idle in a transaction for too long: this process stood still */
+    {"25P04", STORE_ERROR_AWAY}, /* the same of PostgreSQL 17, for any that takes long */
     {"53100", STORE_ERROR_FULL}, /* disk full */
     {"53300", STORE_ERROR_AWAY}, /* too many connections */
     {"53", STORE_ERROR_BUSY},    /* out of memory, a limit */
@@ -361,6 +363,8 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
     if (PQserverVersion (self->db) < PG_VERSION_MIN)
         return refuse (self, "the server is older than PostgreSQL 14", error);
     store_code_t code = pg_link_do (self, self->target->settings, error);
+    if (code == STORE_OK && PQserverVersion (self->db) >= 170000)
+        code = pg_link_do (self, "SET transaction_timeout = 0", error);
     if (code != STORE_OK)
         return code;
     PGresult *shown = PQexec (self->db, SHOW);

@@ -12,8 +12,14 @@
 enum {
     LOOK_MS = 10000,
     PINNED_MS = 60000,
-    WAIT_MS = 2000 /* for an answer */
+    WAIT_MS = 2000,         /* for an answer, … */
+    VACUUM_WAIT_MS = 60000, /* … and for a vacuum */
+    VACUUM_BYTES = 64 * 1024 * 1024
 };
+
+/* Without a truncation, which would lock commits out. Autovacuum comes once a minute, and the
+ * journal is deleted as fast as it is written. */
+static const char VACUUM[] = "VACUUM (TRUNCATE false) journal";
 
 enum { SIZES, OLDEST, STATEMENTS };
 
@@ -74,9 +80,24 @@ static store_code_t look_oldest (pg_watch_t *self, pg_store_t *store, store_erro
     return STORE_OK;
 }
 
+static void vacuum (pg_watch_t *self, pg_store_t *store)
+{
+    store_error_t ignored;
+    pg_link_t *link = &self->kept->link;
+    if (atomic_load (&store->deleted_bytes) < VACUUM_BYTES)
+        return;
+    atomic_store (&store->deleted_bytes, 0);
+    pthread_mutex_lock (&self->kept->lock);
+    link->wait_ms_max = VACUUM_WAIT_MS;
+    pg_link_do (link, VACUUM, &ignored);
+    link->wait_ms_max = WAIT_MS;
+    pthread_mutex_unlock (&self->kept->lock);
+}
+
 void pg_watch_look (pg_watch_t *self, pg_store_t *store)
 {
     store_error_t ignored;
+    vacuum (self, store);
     int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
     if (now_ms < self->next_ms)
         return;

@@ -128,6 +128,7 @@ static store_code_t write_rows (void *context, const dirty_t *dirty, store_error
     if (code != STORE_OK)
         return code;
     const pg_meta_t *meta = pg_tables_meta (self->tables);
+    atomic_fetch_add (&self->deleted_bytes, dirty->bytes);
     atomic_store (&self->tasks, meta->tasks);
     atomic_store (&self->tombstones, meta->tombstones);
     atomic_store (&self->removals, pg_tables_removals (self->tables));
