@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* What is looked at from time to time, on the keeper's thread: how large the tables are, whether
- * an old transaction keeps what was deleted, and how much of the journal is to be vacuumed. Sessions
- * of other roles are seen only with the rights of pg_read_all_stats. */
+ * an old transaction keeps what was deleted, and how much of the journal is to be vacuumed.
+ * Sessions of other roles are seen only with the rights of pg_read_all_stats. */
 #ifndef TASKMQ_STORE_PG_WATCH_H
 #define TASKMQ_STORE_PG_WATCH_H
 
