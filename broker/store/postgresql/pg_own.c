@@ -52,7 +52,7 @@ static store_code_t make_instance (const char *directory, const char *path,
                                    char text[INSTANCE_TEXT_SIZE], store_error_t *error)
 {
     uint8_t random[INSTANCE_BYTES];
-    char fresh[PATH_MAX];
+    char fresh[PATH_MAX + 8];
     if (getrandom (random, sizeof (random), 0) != (ssize_t) sizeof (random))
         return store_fail (error, STORE_ERROR_IO, "the system gives no random bytes");
     for (size_t i = 0; i < sizeof (random); i++)
