@@ -139,9 +139,9 @@ static void test_many_files (void **state)
     (void) state;
     assert_non_null (mkdtemp (directory));
     begin (&rig, directory);
-    for (uint8_t i = 0; i < FILES; i++) {
-        courses[i] =
-            (course_t){.rig = &rig, .file = spool_open (rig.spool), .seed = i, .left = &left};
+    for (unsigned i = 0; i < FILES; i++) {
+        courses[i] = (course_t){
+            .rig = &rig, .file = spool_open (rig.spool), .seed = (uint8_t) i, .left = &left};
         assert_non_null (courses[i].file);
         write_next (&courses[i]);
     }
