@@ -468,7 +468,7 @@ static void time_lookups (bench_t *bench, const char *what, lookup_t like, size_
                           int64_t tasks, bool none)
 {
     double us[SAMPLES];
-    char keys_of[IDS][32];
+    char keys_of[IDS][40];
     lookup_t keys[IDS];
     store_error_t error;
     for (int64_t i = 0; i < SAMPLES; i++) {
