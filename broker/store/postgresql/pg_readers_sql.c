@@ -12,20 +12,22 @@ const char PG_READ_SESSION[] =
     " SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
     " SET enable_material = off; SET enable_memoize = off; SET max_parallel_workers_per_gather = 0";
 
+/* The order of the indexes that are made for it. The primary keys do not have it, and nothing may
+ * be sorted (PG_READ_SESSION), so no other index is walked and thrown away. */
+#define NEWEST_FIRST(TABLE) " ORDER BY " TABLE ".number DESC NULLS LAST"
+
 /* Which of the filter's labels, by their places, the task has. */
 #define HAS(NUMBER, KEYS, VALUES)                                                                  \
     "CASE WHEN cardinality (" KEYS "::text[]) > 0 THEN"                                            \
     " (SELECT coalesce (bit_or (1::int8 << (f.place - 1)::int), 0)"                                \
     " FROM unnest (" KEYS "::text[], " VALUES                                                      \
     "::bytea[]) WITH ORDINALITY AS f (key, value, place)"                                          \
-    " WHERE (SELECT true FROM label l WHERE l.ns = $1::int4"                                       \
-    " AND (l.key, l.value, l.number) >= (f.key, f.value, " NUMBER ")"                              \
-    " AND (l.key, l.value, l.number) <= (f.key, f.value, " NUMBER ")"                              \
-    " ORDER BY l.key, l.value, l.number LIMIT 1)) ELSE 0 END"
+    " WHERE (SELECT true FROM label l WHERE l.ns = $1::int4 AND l.key = f.key"                     \
+    " AND l.value = f.value AND l.number BETWEEN " NUMBER                                          \
+    " AND " NUMBER NEWEST_FIRST ("l") " LIMIT 1)) ELSE 0 END"
 
 /* $1 namespace, $2 lowest number, $3 limit for each range, $4 numbers below which, $5 and $6 labels
- * to be looked for, $7 and $8 keys. A range is compared as a row and ordered by all its columns:
- * only its own index has that order, so no other one is ever walked and thrown away. */
+ * to be looked for, $7 and $8 keys. */
 #define WALK(RANGES, ENTRIES)                                                                      \
     "SELECT r.place, e.number, e.queue, e.session, e.status, e.owner, e.created_at,"               \
     " " HAS ("e.number", "$5", "$6") " FROM unnest (" RANGES ", place)"                            \
@@ -40,26 +42,12 @@ const char PG_READ_SESSION[] =
 #define BY_LABEL(HIGHS, KEYS, VALUES)                                                              \
     HIGHS "::int8[], " KEYS "::text[], " VALUES "::bytea[])"                                       \
           " WITH ORDINALITY AS r (high, key, value"
+#define BELOW(TABLE) TABLE ".number < r.high AND " TABLE ".number >= $2::int8" NEWEST_FIRST (TABLE)
 #define OF_QUEUE                                                                                   \
-    "task t WHERE t.ns = $1::int4"                                                                 \
-    " AND (t.queue, t.status, t.number) < (r.queue, r.status, r.high)"                             \
-    " AND (t.queue, t.status, t.number) >= (r.queue, r.status, $2::int8)"                          \
-    " ORDER BY t.queue DESC, t.status DESC, t.number DESC"
-#define OF_SESSION                                                                                 \
-    "task t WHERE t.ns = $1::int4 AND t.session IS NOT NULL"                                       \
-    " AND (t.session, t.number) < (r.session, r.high)"                                             \
-    " AND (t.session, t.number) >= (r.session, $2::int8)"                                          \
-    " ORDER BY t.session DESC, t.number DESC"
-#define OF_PARENT                                                                                  \
-    "task t WHERE t.ns = $1::int4 AND t.parent IS NOT NULL"                                        \
-    " AND (t.parent, t.number) < (r.parent, r.high)"                                               \
-    " AND (t.parent, t.number) >= (r.parent, $2::int8)"                                            \
-    " ORDER BY t.parent DESC, t.number DESC"
-#define LABELLED                                                                                   \
-    " WHERE l.ns = $1::int4"                                                                       \
-    " AND (l.key, l.value, l.number) < (r.key, r.value, r.high)"                                   \
-    " AND (l.key, l.value, l.number) >= (r.key, r.value, $2::int8)"                                \
-    " ORDER BY l.key DESC, l.value DESC, l.number DESC"
+    "task t WHERE t.ns = $1::int4 AND t.queue = r.queue AND t.status = r.status AND " BELOW ("t")
+#define OF_SESSION "task t WHERE t.ns = $1::int4 AND t.session = r.session AND " BELOW ("t")
+#define OF_PARENT "task t WHERE t.ns = $1::int4 AND t.parent = r.parent AND " BELOW ("t")
+#define LABELLED " WHERE l.ns = $1::int4 AND l.key = r.key AND l.value = r.value AND " BELOW ("l")
 
 /* One task: ordered, so that it is this index again. */
 #define WITH_NUMBER(SPACE, NUMBER)                                                                 \

@@ -41,9 +41,13 @@ static const char CREATE_TASK[] =
     " rest bytea NOT NULL," /* message Record of journal.proto, without what has columns */
     " payload bytea, result bytea, PRIMARY KEY (ns, number)) WITH (fillfactor = 90);"
     "CREATE UNIQUE INDEX task_id ON task (ns, id);"
-    "CREATE INDEX task_queue ON task (ns, queue, status, number);"
-    "CREATE INDEX task_session ON task (ns, session, number) WHERE session IS NOT NULL;"
-    "CREATE INDEX task_parent ON task (ns, parent, number) WHERE parent IS NOT NULL;"
+    /* The order is one that the primary key cannot have, not even backwards: who asks for it walks
+     * one of these, whatever the server has counted (pg_readers_sql.c). */
+    "CREATE INDEX task_queue ON task (ns, queue, status, number DESC NULLS LAST);"
+    "CREATE INDEX task_session ON task (ns, session, number DESC NULLS LAST)"
+    " WHERE session IS NOT NULL;"
+    "CREATE INDEX task_parent ON task (ns, parent, number DESC NULLS LAST)"
+    " WHERE parent IS NOT NULL;"
     "CREATE INDEX task_expiry ON task (expires_at, number)"
     " WHERE expires_at > 0 AND status >= 4 AND NOT leased;"
     /* What no time to live ends, and retention looks at. */
@@ -57,7 +61,7 @@ static const char CREATE_OTHERS[] =
     "CREATE TABLE label ("
     " ns int4 NOT NULL, number int8 NOT NULL, place int8 NOT NULL,"
     " key text COLLATE \"C\" NOT NULL, value bytea NOT NULL, PRIMARY KEY (ns, number, place));"
-    "CREATE INDEX label_found ON label (ns, key, value, number);"
+    "CREATE INDEX label_found ON label (ns, key, value, number DESC NULLS LAST);"
 
     /* Who reads attempts knows the number, and not always the namespace. */
     "CREATE TABLE attempt ("
