@@ -244,10 +244,10 @@ static bool take_late (import_line_t *self, tmq_imported_late_t *out, bool *come
     const uint64_t now = wall_ms ();
     *comes = (result || named || bytes == 0) && out->until > now && out->at + TMQ_KEPT_MS > now;
     out->result = result;
-    if (!*comes || result)
-        return !*comes || self->redacted || out->result_bytes == bytes ||
+    if (result)
+        return self->redacted || out->result_bytes == bytes ||
                line_wrong (self, "it has not the %" PRIu64 " bytes that it says", bytes);
-    if (bytes == 0)
+    if (bytes == 0 || !*comes)
         return true;
     if (bytes <= TMQ_FRAME_BYTES_MAX)
         return line_wrong (self, "text or base64 is missing, it had %" PRIu64 " bytes", bytes);

@@ -3,12 +3,13 @@
 # be. Without a broker: every line is judged before anything is sent.
 . "$(dirname "$0")/lib.sh"
 
+now=$(date -u +%Y-%m-%dT%H:%M:%S.000Z)
 good='{"task_id":"0190a3f0-0000-7000-8000-000000000001","queue":"q","status":"failed",
 "created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:01.000Z","version":1,
 "finished_at":"2026-01-01T00:00:01.000Z","attempt":2,"max_attempts":2,"payload_bytes":0,
 "error":{"code":1,"message":"m"},"progress":{"done":1,"total":2},
 "attempts":[{"attempt":1,"worker":"w","end":"lease_lost","kept":{"bytes":3,"content_type":"t",
-"at":"2026-01-01T00:00:00.500Z","until":"2999-01-01T00:00:00.000Z","text":"abc"}}],
+"at":"'$now'","until":"2999-01-01T00:00:00.000Z","text":"abc"}}],
 "turn_count":1,"turns":[{"attempt":1,"files":[{"op":"read","path":"/a"}]}],
 "after":[{"task_id":"0190a3f0-0000-7000-8000-000000000002","policy":"ignore","status":"completed"}],
 "artifacts":[{"name":"a","type":"t","bytes":3,"attempt":1,"attached_at":"2026-01-01T00:00:00.500Z",
