@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "blobs/blob_files.h"
+#include "blobs/blob_write.h"
 #include "blobs/parked.h"
 #include "core/base/memory.h"
-#include "disk.h"
 
 enum {
     HASH_BYTES = TMQ_BLOB_HASH_BYTES,
@@ -49,8 +49,7 @@ typedef struct upload {
     uint64_t bytes;
     uint64_t offset;
     uint64_t charged; /* of the depot's bytes: all of its own, or none while it may be a blob's */
-    uint64_t sent;    /* the disk was asked to write up to here, … */
-    uint64_t written; /* … and has up to here */
+    blob_sent_t sent;
     uint64_t compared;
     stage_t stage;
     int64_t used_ms;
@@ -67,6 +66,7 @@ struct depot {
     parked_t parked;
     unsigned bucket; /* of the next look; DEPOT_BUCKETS: the uploads */
     size_t passed;   /* that the looks before it have brought of this bucket */
+    blob_writer_t writer;
     uint8_t piece[PIECE_BYTES];
 };
 
@@ -457,7 +457,7 @@ static void end_reading (depot_t *self, upload_t *upload, int fd, depot_word_t *
         upload_forget (self, upload);
         return;
     }
-    upload->sent = upload->written = upload->offset;
+    upload->sent = (blob_sent_t){upload->offset, upload->offset};
     upload->stage = FILLING;
 }
 
@@ -645,35 +645,16 @@ void depot_begin (depot_t *self, const depot_upload_t *of, int64_t mono_ms, depo
     go_on (self, upload, out);
 }
 
-/* The disk begins with what has come, and has what came before: so a sync never has much to do. 0
- * or an errno: it was told this once, and no later sync would say it. */
-static int write_back (upload_t *upload, int fd, uint64_t end)
-{
-    const unsigned done =
-        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-    if (end - upload->sent < DEPOT_WRITE_BACK_BYTES)
-        return 0;
-    int failed = sync_file_range (fd, (off_t) upload->sent, (off_t) (end - upload->sent),
-                                  SYNC_FILE_RANGE_WRITE);
-    if (failed == 0 && upload->sent > upload->written)
-        failed = sync_file_range (fd, (off_t) upload->written,
-                                  (off_t) (upload->sent - upload->written), done);
-    upload->written = upload->sent;
-    upload->sent = end;
-    /* Some file systems have no such thing. */
-    return failed != 0 && errno != ENOSYS && errno != EINVAL && errno != ESPIPE ? errno : 0;
-}
-
 /* False: out says why. What the disk has lost begins again. */
 static bool append (depot_t *self, upload_t *upload, const uint8_t *bytes, size_t length,
                     depot_word_t *out)
 {
-    int error = 0;
     int fd =
         openat (self->uploads_at, upload->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || disk_write_at (fd, bytes, length, upload->offset) != 0)
-        error = errno;
-    int lost = error == 0 ? write_back (upload, fd, upload->offset + length) : 0;
+    int error = fd < 0
+                    ? errno
+                    : blob_write (&self->writer, fd, bytes, length, upload->offset, upload->bytes);
+    int lost = error == 0 ? blob_write_back (&upload->sent, fd, upload->offset + length) : 0;
     if (fd >= 0)
         close (fd);
     if (error != 0 || lost != 0)
@@ -853,6 +834,7 @@ depot_t *depot_new (const char *directory, const depot_limits_t *limits, int *er
 {
     depot_t *self = memory_zero (1, sizeof (*self));
     self->limits = *limits;
+    blob_writer_init (&self->writer);
     self->uploads = aligned_alloc (_Alignof(upload_t), DEPOT_UPLOADS_MAX * sizeof (upload_t));
     if (self->uploads == NULL)
         abort ();
@@ -882,6 +864,7 @@ void depot_free (depot_t **self_p)
     if (self->directory >= 0)
         close (self->directory);
     parked_clear (&self->parked);
+    blob_writer_clear (&self->writer);
     free (self->uploads);
     free (self);
 }

@@ -15,8 +15,8 @@
  * name.
  * Nothing but depot_collect removes a blob, and it removes only what stood still for an hour.
  *
- * The bytes of an upload go to the disk while they come, so that the sync at its end is short and
- * the journal never waits for a gigabyte. What has to be read again is read in turns.
+ * The bytes of an upload go to the disk while they come (blob_write.h), so that the sync at its end
+ * is short and the journal never waits for a gigabyte. What has to be read again is read in turns.
  *
  * Not thread-safe: one thread has it. No file is open between two calls. */
 #ifndef TASKMQ_BLOBS_DEPOT_H
@@ -38,9 +38,8 @@ enum {
      * there is no room for those of another one. */
     DEPOT_YIELD_MS = 60 * 1000,
     DEPOT_IDLE_MS = 60 * 60 * 1000,
-    DEPOT_TURN_BYTES = 2 * 1024 * 1024,       /* that one call reads again */
-    DEPOT_WRITE_BACK_BYTES = 8 * 1024 * 1024, /* that come before the disk has to begin with them */
-    DEPOT_SLICE_MAX = 256,                    /* blobs that one look brings */
+    DEPOT_TURN_BYTES = 2 * 1024 * 1024, /* that one call reads again */
+    DEPOT_SLICE_MAX = 256,              /* blobs that one look brings */
     DEPOT_BUCKETS = 256,
     DEPOT_TEXT_SIZE = 256,
     DEPOT_RETRY_MS = 1000

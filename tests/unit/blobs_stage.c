@@ -27,11 +27,20 @@ bool fails (void)
     return true;
 }
 
+bool refuses_direct;
+unsigned long direct_writes;
+
 ssize_t __wrap_pwrite (int fd, const void *bytes, size_t length, off_t at);
 ssize_t __wrap_pwrite (int fd, const void *bytes, size_t length, off_t at)
 {
     if (fails ())
         return -1;
+    bool direct = (fcntl (fd, F_GETFL) & O_DIRECT) != 0;
+    direct_writes += direct;
+    if (direct && refuses_direct) {
+        errno = EINVAL;
+        return -1;
+    }
     faults->dirty++;
     return __real_pwrite (fd, bytes, length, at);
 }

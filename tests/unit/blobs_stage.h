@@ -51,6 +51,8 @@ extern uint64_t began_back;
 extern uint64_t waited_back;
 extern int write_back_error; /* the next one fails */
 extern uint64_t free_bytes;  /* of the disk; 0: what it has */
+extern bool refuses_direct;  /* the file system takes no O_DIRECT */
+extern unsigned long direct_writes;
 
 /* Counts an operation. True: it is to fail, with errno set. */
 bool fails (void);

@@ -40,7 +40,7 @@ enum {
     WORKER = 100,
     FIRST = 1, /* task, … */
     SECOND = 2,
-    POINTS_DEFAULT = 150,
+    POINTS_DEFAULT = 100,
     TRIES = 4
 };
 

@@ -4,6 +4,10 @@
 
 /* The files of blobs: what was uploaded is read again; what is under a name are the bytes of that
  * name; nothing grows beyond its limit, and nothing is removed before its time. */
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include "blobs/blob_write.h"
 #include "blobs_stage.h"
 
 static void what_was_uploaded_is_read_again (void **state)
@@ -358,8 +362,75 @@ static void the_disk_begins_early (void **state)
     depot_upload_t large = large_upload ();
     began_back = waited_back = 0;
     assert_true (put_large (&large).whole);
-    assert_true (LARGE - began_back < DEPOT_WRITE_BACK_BYTES);
-    assert_true (LARGE - waited_back < 2 * DEPOT_WRITE_BACK_BYTES + PIECE);
+    assert_true (LARGE - began_back < BLOB_WRITE_BACK_BYTES);
+    assert_true (LARGE - waited_back < 2 * BLOB_WRITE_BACK_BYTES + PIECE);
+}
+
+static void expect_large (void)
+{
+    static uint8_t bytes[PIECE];
+    depot_word_t word;
+    size_t length;
+    for (size_t at = 0; at < LARGE; at += length) {
+        size_t left = BYTES - at % BYTES < PIECE ? BYTES - at % BYTES : PIECE;
+        depot_read (depot, large_hash, LARGE, at, bytes, left, &length, &word);
+        assert_int_equal (word.code, TMQ_OK);
+        assert_true (length > 0);
+        assert_memory_equal (bytes, contents + at % BYTES, length);
+    }
+}
+
+/* How much of the blob the page cache has, in bytes. */
+static size_t cached (const uint8_t *of)
+{
+    static unsigned char pages[LARGE / 4096 + 1];
+    char hex[65];
+    char path[300];
+    size_t count = 0;
+    sodium_bin2hex (hex, sizeof (hex), of, TMQ_BLOB_HASH_BYTES);
+    snprintf (path, sizeof (path), "%s/%.2s/%s", directory, hex, hex + 2);
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    assert_true (fd >= 0);
+    void *at = mmap (NULL, LARGE, PROT_READ, MAP_SHARED, fd, 0);
+    assert_true (at != MAP_FAILED);
+    assert_int_equal (mincore (at, LARGE, pages), 0);
+    for (size_t i = 0; i < LARGE / 4096; i++)
+        count += (pages[i] & 1) != 0;
+    munmap (at, LARGE);
+    close (fd);
+    return count * 4096;
+}
+
+/* A body of a gigabyte would push out of the page cache what others read. */
+static void a_large_one_passes_the_page_cache (void **state)
+{
+    (void) state;
+    depot_upload_t large = large_upload ();
+    direct_writes = 0;
+    assert_true (put_large (&large).whole);
+    struct statfs disk;
+    assert_int_equal (statfs (directory, &disk), 0);
+    if (disk.f_type != TMPFS_MAGIC) { /* which is one */
+        assert_int_equal (direct_writes, 3 * LARGE_TIMES);
+        assert_true (cached (large_hash) < LARGE / 4);
+    }
+    expect_large ();
+    direct_writes = 0;
+    assert_true (put_rest (&upload).whole); /* a small one does not */
+    assert_int_equal (direct_writes, 0);
+}
+
+/* A file system may have no such thing, and say so as late as at the first write. */
+static void without_that_it_goes_through_the_cache (void **state)
+{
+    (void) state;
+    depot_upload_t large = large_upload ();
+    refuses_direct = true;
+    direct_writes = 0;
+    assert_true (put_large (&large).whole);
+    refuses_direct = false;
+    assert_in_range (direct_writes, 0, 1); /* it is asked once */
+    expect_large ();
 }
 
 /* The disk says once that it has lost something. */
@@ -554,6 +625,8 @@ int main (void)
         TEST (others_have_their_turn),
         TEST (what_is_compared_goes_on),
         TEST (the_disk_begins_early),
+        TEST (a_large_one_passes_the_page_cache),
+        TEST (without_that_it_goes_through_the_cache),
         TEST (what_the_disk_has_lost_begins_again),
         TEST (what_is_missing_or_damaged_is_named),
         TEST (who_brings_it_again_mends_what_is_damaged),
