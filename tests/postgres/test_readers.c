@@ -417,6 +417,55 @@ static void a_patient_reader_waits (void **state)
     assert_int_equal (list_count (f), 10);
 }
 
+/* Sharing. */
+
+enum { SHARERS = 6, SHARED_READS = 30 };
+
+typedef struct sharer {
+    fixture_t *fixture;
+    pthread_t thread;
+    size_t wrong; /* reads with another answer */
+} sharer_t;
+
+static void *share (void *context)
+{
+    sharer_t *self = context;
+    store_reader_t *reader;
+    store_error_t error = {STORE_OK, ""};
+    self->wrong = store_reader_open (&reader, self->fixture->store, &error) != STORE_OK;
+    if (self->wrong != 0)
+        return NULL;
+    for (size_t i = 0; i < SHARED_READS; i++) {
+        read_t list = {.kind = READ_LIST, .filter = {.ns = "default"}, .limit = 20};
+        read_t count = {.kind = READ_COUNT, .filter = {.ns = "default"}};
+        self->wrong += store_reader_run (reader, &list) != STORE_OK || list.records_count != 20;
+        self->wrong += store_reader_run (reader, &count) != STORE_OK || count.count != TASKS;
+        read_clear (&list);
+    }
+    store_reader_close (&reader);
+    return NULL;
+}
+
+/* However many readers there are, the server has two sessions of them. */
+static void readers_share_their_links (void **state)
+{
+    fixture_t *f = *state;
+    sharer_t sharers[SHARERS];
+    fixture_submit (f, 1, TASKS);
+    fixture_settle (f);
+    for (size_t i = 0; i < SHARERS; i++) {
+        sharers[i] = (sharer_t){.fixture = f};
+        assert_int_equal (pthread_create (&sharers[i].thread, NULL, share, &sharers[i]), 0);
+    }
+    for (size_t i = 0; i < SHARERS; i++) {
+        pthread_join (sharers[i].thread, NULL);
+        assert_int_equal (sharers[i].wrong, 0);
+    }
+    assert_in_range (store_fixture_sql (f, "SELECT count (*) FROM pg_stat_activity WHERE"
+                                           " application_name = 'taskmq reader'"),
+                     1, PG_READERS_LINKS);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +479,7 @@ int main (void)
         ON (a_table_that_is_locked_is_waited_for, "postgresql"),
         ON (a_read_whose_session_was_cut_is_told_so_and_may_be_run_again, "postgresql"),
         ON (a_patient_reader_waits, "postgresql"),
+        ON (readers_share_their_links, "postgresql"),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
