@@ -131,6 +131,13 @@ static store_code_t begin_of (pg_page_t *self, uint64_t *seq, store_error_t *err
     return code;
 }
 
+/* Bytes that the page may still take; a limit may be larger than any number of the server. */
+static int64_t room_of (const pg_page_t *self)
+{
+    size_t limit = self->read->limit;
+    return (limit > INT64_MAX ? INT64_MAX : (int64_t) limit) - (int64_t) self->bytes;
+}
+
 /* One page, which the limit in bytes ends. */
 store_code_t pg_page_events (pg_page_t *self, store_error_t *error)
 {
@@ -142,7 +149,7 @@ store_code_t pg_page_events (pg_page_t *self, store_error_t *error)
     while (code == STORE_OK && from <= read->last_seq_seen && !read->more) {
         PGresult *result;
         bool none = read->blocks_count == 0;
-        int64_t room = (int64_t) read->limit - (int64_t) self->bytes;
+        int64_t room = room_of (self);
         pg_params_t *params = pg_page_params (self);
         pg_param_int4 (params, self->ns);
         pg_param_int8 (params, (int64_t) from);
@@ -240,7 +247,7 @@ store_code_t pg_page_blocks (pg_page_t *self, store_error_t *error)
     while (code == STORE_OK && !ended && !read->more) {
         bool enough =
             read->blocks_count > 0 && (self->bytes >= read->limit || pg_page_is_over (self));
-        int64_t room = (int64_t) read->limit - (int64_t) self->bytes;
+        int64_t room = room_of (self);
         /* With enough, it is only asked whether something follows. */
         code = blocks_after (self, next - 1, enough ? 1 : BLOCKS_AT_ONCE, room, &result, error);
         int rows = code == STORE_OK ? PQntuples (result) : 0;
