@@ -113,3 +113,47 @@ refused 8 'newer version' --database "$database"
 sql 'UPDATE taskmq.meta SET version = 1'
 start_broker
 stop_broker
+
+# --- an older copy of the database
+
+stop_postgres
+cp -a "$postgres_home/data" "$postgres_home/older"
+start_postgres
+start_broker
+submit mail --data 'three'
+third=$id
+stop_broker
+stop_postgres
+mv "$postgres_home/data" "$postgres_home/newer"
+mv "$postgres_home/older" "$postgres_home/data"
+start_postgres
+refused 16 'committed work was lost' --database "$database"
+[ "$(sql "SELECT count(*) FROM taskmq.task WHERE queue = 'mail'")" = 2 ] || fail 'the copy was changed'
+generation=$(sql 'SELECT generation FROM taskmq.shard')
+broker_options="--store postgresql --database $database --accept-rollback"
+start_broker
+run 5 taskctl get "$third"
+run 0 taskctl get "$first"
+[ "$(sql 'SELECT generation FROM taskmq.shard')" != "$generation" ] || fail 'the history goes on'
+stop_broker
+
+# --- another directory, and back: each goes on where the tables are
+
+broker_options="--store postgresql --database $database"
+mv .taskmq away
+start_broker
+run 0 taskctl get "$first"
+submit mail --data 'four'
+fourth=$id
+stop_broker
+mv .taskmq elsewhere
+mv away .taskmq
+start_broker
+run 0 taskctl get "$fourth"
+submit mail --data 'five'
+eventually grep -q "$id" .taskmq/events.jsonl
+eventually grep -q "$fourth" .taskmq/events.jsonl
+grep -q "$fourth" .taskmq/tasks.jsonl || fail 'tasks.jsonl lacks what happened meanwhile'
+stop_broker
+run 0 taskctl audit verify .taskmq/events.jsonl
+grep -q AUDIT-MISSING broker.err || fail 'nobody says that a part of the record is elsewhere'
