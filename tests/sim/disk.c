@@ -220,8 +220,11 @@ static store_code_t begin (world_t *world, boot_t *boot, store_error_t *error)
     model_recover (world->model, boot);
     self->tables.epoch = world->model->epoch;
     self->tables.written = 0;
-    self->tables.clean = false;
-    return journal_begin (self->journal, self->tables.generation, self->tables.epoch, error);
+    self->tables.clean = true; /* until the journal is of their epoch */
+    store_code_t code =
+        journal_begin (self->journal, self->tables.generation, self->tables.epoch, error);
+    self->tables.clean = code != STORE_OK;
+    return code;
 }
 
 bool disk_start (world_t *world, boot_t *boot)

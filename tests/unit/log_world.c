@@ -63,9 +63,11 @@ store_code_t world_begin (world_t *w)
 {
     w->tables.epoch++;
     w->tables.written = 0;
-    w->tables.clean = false;
+    w->tables.clean = true;
     w->acked_count = w->flying_count = 0;
-    return journal_begin (w->journal, GENERATION, w->tables.epoch, &w->error);
+    store_code_t code = journal_begin (w->journal, GENERATION, w->tables.epoch, &w->error);
+    w->tables.clean = code != STORE_OK;
+    return code;
 }
 
 store_code_t world_start (world_t *w)

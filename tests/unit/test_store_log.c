@@ -251,8 +251,10 @@ static void a_journal_belongs_to_its_tables (void **state)
     assert_refused (w, STORE_ERROR_CORRUPT, "lacks its newest part");
     w->tables.epoch++;
     w->tables.epoch++; /* of an older epoch: the tables have all of it */
+    w->tables.clean = true;
     assert_int_equal (world_read (w, &cut), STORE_OK);
     assert_int_equal (w->replayed_count, 0);
+    w->tables.clean = false;
     journal_free (&w->journal);
     w->tables.epoch--;
     power_file_t *file = power_disk_file (&w->disk, JOURNAL_FILE);
@@ -362,6 +364,76 @@ static void a_journal_older_than_its_tables_is_known (void **state)
     assert_int_equal (w->replayed_count, 0);
     assert_int_equal (world_begin (w), STORE_OK);
     assert_null (power_disk_file (&w->disk, JOURNAL_CUT_FILE));
+    world_destroy (w);
+}
+
+static void put_back (world_t *w, const uint8_t *copy, size_t length)
+{
+    power_file_t *file = power_disk_file (&w->disk, JOURNAL_FILE);
+    journal_free (&w->journal);
+    power_disk_close_all (&w->disk);
+    assert_int_equal (file->length, length);
+    memcpy (file->bytes, copy, length);
+}
+
+/* A copy of the file at the beginning of this start, or of the one before, has nothing that the
+ * tables could miss. */
+static void a_copy_from_a_beginning_is_known (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    bool cut;
+    world_init (w, 9);
+    assert_int_equal (world_start (w), STORE_OK);
+    assert_int_equal (world_commit (w, 2, 100), STORE_OK);
+    power_file_t *file = power_disk_file (&w->disk, JOURNAL_FILE);
+    size_t length = file->length;
+    uint8_t *before = memory_alloc (length);
+    uint8_t *begun = memory_alloc (length);
+    memcpy (before, file->bytes, length);
+    journal_free (&w->journal);
+    power_disk_close_all (&w->disk);
+    assert_int_equal (world_start (w), STORE_OK);
+    memcpy (begun, power_disk_file (&w->disk, JOURNAL_FILE)->bytes, length);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (world_commit (w, 1, 100), STORE_OK);
+
+    put_back (w, before, length); /* nothing was written back yet */
+    assert_refused (w, STORE_ERROR_CORRUPT, "is older than taskmq.db");
+    w->tables.written = w->acked[0].no;
+    assert_refused (w, STORE_ERROR_CORRUPT, "is older than taskmq.db");
+    put_back (w, begun, length);
+    assert_refused (w, STORE_ERROR_CORRUPT, JOURNAL_CUT_FILE);
+    w->tables.written = 0; /* a kill before the first commit looks the same */
+    assert_int_equal (world_read (w, &cut), STORE_OK);
+    assert_false (cut);
+    free (before);
+    free (begun);
+    world_destroy (w);
+}
+
+/* A start that does not sync may lose all of its commits, and says so where no commit can. */
+static void unsynced_commits_may_all_be_lost (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    bool cut;
+    world_init (w, 10);
+    w->options.unsynced = true;
+    assert_int_equal (world_start (w), STORE_OK);
+    power_file_t *file = power_disk_file (&w->disk, JOURNAL_FILE);
+    size_t length = file->length;
+    uint8_t *begun = memory_alloc (length);
+    memcpy (begun, file->bytes, length);
+    assert_int_equal (world_commit (w, 2, 100), STORE_OK);
+    w->tables.written = w->acked[0].no;
+    put_back (w, begun, length);
+    w->options.unsynced = false; /* the next start syncs */
+    assert_int_equal (world_read (w, &cut), STORE_OK);
+    assert_true (cut);
+    free (begun);
     world_destroy (w);
 }
 
@@ -516,6 +588,8 @@ int main (int argc, char **argv)
         cmocka_unit_test (only_one_has_it_open),
         cmocka_unit_test (damage_can_be_given_up),
         cmocka_unit_test (a_journal_older_than_its_tables_is_known),
+        cmocka_unit_test (a_copy_from_a_beginning_is_known),
+        cmocka_unit_test (unsynced_commits_may_all_be_lost),
         cmocka_unit_test (a_decision_stands_for_one_start),
         cmocka_unit_test (behind_the_last_segment_is_nothing),
         cmocka_unit_test (content_is_no_commit),

@@ -546,6 +546,28 @@ static void a_journal_that_was_replayed_is_not_replayed_again (void **state)
     assert_null (fixture_load (f, "default", &record.id));
 }
 
+/* Somebody puts the file of an earlier moment back behind a kill. Nothing of this start is in the
+ * tables, which know even so that there was a journal of it. */
+static void an_older_journal_is_not_taken_behind_a_kill (void **state)
+{
+    fixture_t *f = *state;
+    fixture_close (f);
+    leave_unclean (f, 1, 5);
+    copy_file (f, "journal.log", "before.log");
+    f->seq = f->pos = 5; /* as the child left them */
+    leave_unclean (f, 6, 8);
+    copy_file (f, "journal.log", "good.log");
+
+    copy_file (f, "before.log", "journal.log");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.log: is older than taskmq.db");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.log: is older than taskmq.db");
+
+    copy_file (f, "good.log", "journal.log");
+    fixture_open (f);
+    assert_int_equal (f->boot.recovered_batches, 3);
+    assert_int_equal (f->boot.tasks, 8);
+}
+
 /* Logs. */
 
 static void large_batch (fixture_t *f, int64_t *number)
@@ -751,6 +773,7 @@ int main (void)
         TEST (another_page_size_is_kept),
         TEST (a_journal_belongs_to_its_tables),
         TEST (a_journal_that_was_replayed_is_not_replayed_again),
+        TEST (an_older_journal_is_not_taken_behind_a_kill),
         TEST (the_log_is_bounded_under_readers),
         TEST (the_journal_says_at_rest_what_the_tables_have),
         cmocka_unit_test (the_journal_of_a_light_load_keeps_its_size),

@@ -108,27 +108,32 @@ static bool is_given_up (const journal_t *self)
     return there;
 }
 
-/* What the tables have was in the file before. A file without it is an older copy, or has lost it,
- * and may lack what the tables do not have, too. Where none of this start is left, nobody knows
- * whether it was synced. */
+/* A salt whose lowest bit is set says that commits of its start are not synced: so it is known
+ * where no part is left that could say it. */
+static const uint64_t SALT_UNSYNCED = 1;
+
+/* What the tables have was in the file before, and tables that need it were told that it is of
+ * their epoch (journal_begin): a file without either is an older copy, or has lost it, and may lack
+ * what the tables do not have, too. */
 static store_code_t judge_age (journal_t *self, bool needed, store_error_t *error)
 {
     const scan_t *found = &self->found;
     bool older = found->run.epoch < self->tables.epoch;
     uint64_t newest = older ? 0 : found->newest;
-    if (!needed || self->tables.clean || newest >= self->tables.written)
+    if (!needed || self->tables.clean || (!older && newest >= self->tables.written))
         return STORE_OK;
-    if (!older && found->count == 0)
-        return STORE_OK;
-    self->cut = self->options.unsynced || found->unsynced || is_given_up (self);
+    bool silent = found->count == 0 && (found->run.salt & SALT_UNSYNCED) != 0;
+    self->cut = self->options.unsynced || found->unsynced || silent || is_given_up (self);
     if (self->cut)
         return STORE_OK;
-    return store_fail (error, STORE_ERROR_CORRUPT,
-                       "%s: is older than taskmq.db, or has lost its end: it knows of batch %llu, "
-                       "and taskmq.db has all up to %llu: restore a backup; an empty file "
-                       "%s/" JOURNAL_CUT_FILE " gives the commits up that may be missing",
-                       self->segments.path, (unsigned long long) newest,
-                       (unsigned long long) self->tables.written, self->options.directory);
+    return store_fail (
+        error, STORE_ERROR_CORRUPT,
+        "%s: is older than taskmq.db, or has lost its end: it knows of batch %llu of "
+        "start %llu, and taskmq.db has all up to %llu of start %llu: restore a "
+        "backup; an empty file %s/" JOURNAL_CUT_FILE " gives the commits up that may be missing",
+        self->segments.path, (unsigned long long) found->newest,
+        (unsigned long long) found->run.epoch, (unsigned long long) self->tables.written,
+        (unsigned long long) self->tables.epoch, self->options.directory);
 }
 
 static store_code_t judge_log (journal_t *self, store_error_t *error)
@@ -161,6 +166,7 @@ static uint64_t random_number (void)
 static form_header_t header_of (const journal_t *self, uint64_t generation, uint64_t epoch)
 {
     form_header_t run = {.generation = generation, .epoch = epoch, .salt = random_number ()};
+    run.salt = self->options.unsynced ? run.salt | SALT_UNSYNCED : run.salt & ~SALT_UNSYNCED;
     segments_shape (&run, self->options.bytes);
     return run;
 }

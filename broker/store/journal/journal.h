@@ -32,7 +32,7 @@ typedef struct journal_tables {
     uint64_t generation;
     uint64_t epoch;
     uint64_t written; /* batch of that epoch */
-    bool clean;       /* they were closed and need no journal */
+    bool clean;       /* they have all that was committed, and need no journal */
 } journal_tables_t;
 
 /* Reads and judges all of it; nothing is changed, but a missing one is made unless it is needed.
@@ -53,7 +53,9 @@ store_code_t journal_replay (journal_t *self, journal_visit_t *each, void *conte
  * the opening and journal_begin. */
 store_code_t journal_recover_archive (journal_t *self, store_error_t *error);
 /* Empties the journal, which must have been replayed, durably. From now on batches belong to this
- * generation and epoch. */
+ * generation and epoch. The tables of that epoch are clean until it has returned, and not before
+ * they say that they are clean no more may anything be committed: so whoever finds them like that
+ * knows that the journal is of their epoch. */
 store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch,
                             store_error_t *error);
 /* How it writes since then, for people. */

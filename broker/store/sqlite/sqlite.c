@@ -344,6 +344,20 @@ static store_code_t begin_archive (sqlite_store_t *self, const recovery_t *repla
     return code == STORE_OK ? archive_begin (self->archive, &header, error) : code;
 }
 
+/* From now on the tables do not have all that is committed. Who finds them so and no journal of
+ * their epoch knows that it was exchanged. */
+static store_code_t need_journal (sqlite_store_t *self, store_error_t *error)
+{
+    store_code_t code = tables_begin (self->tables, error);
+    if (code != STORE_OK)
+        return code;
+    tables_set_clean (self->tables, false);
+    code = tables_commit (self->tables, error);
+    if (code != STORE_OK)
+        tables_rollback (self->tables);
+    return code;
+}
+
 /* Brings the journal's batches into the tables and begins a new epoch, in one transaction: a crash
  * at any point leaves either all of it to be done again or nothing. */
 static store_code_t replay_and_begin (sqlite_store_t *self, recovery_t *replay,
@@ -363,6 +377,7 @@ static store_code_t replay_and_begin (sqlite_store_t *self, recovery_t *replay,
         code = begin_archive (self, replay, &found, error);
     if (code == STORE_OK) {
         tables_start_epoch (self->tables);
+        tables_set_clean (self->tables, true); /* until the journal is of this epoch, too */
         code = tables_commit (self->tables, error);
     }
     if (code != STORE_OK) {
@@ -372,7 +387,9 @@ static store_code_t replay_and_begin (sqlite_store_t *self, recovery_t *replay,
     code = tables_checkpoint_all (self->tables, error);
     if (code == STORE_OK)
         code = journal_begin (self->journal, meta->generation, meta->epoch, error);
-    return code == STORE_OK ? old_journal_remove (&replay->old, error) : code;
+    if (code == STORE_OK)
+        code = old_journal_remove (&replay->old, error);
+    return code == STORE_OK ? need_journal (self, error) : code;
 }
 
 static store_code_t recover (sqlite_store_t *self, boot_t *boot, store_error_t *error)
@@ -486,7 +503,7 @@ static store_code_t finish (sqlite_store_t *self, store_error_t *error)
         code = tables_begin (self->tables, error);
     if (code != STORE_OK)
         return code;
-    tables_set_clean (self->tables);
+    tables_set_clean (self->tables, true);
     code = tables_commit (self->tables, error);
     if (code != STORE_OK) {
         tables_rollback (self->tables);

@@ -600,9 +600,9 @@ void tables_start_epoch (tables_t *self)
     self->meta.clean = false;
 }
 
-void tables_set_clean (tables_t *self)
+void tables_set_clean (tables_t *self, bool clean)
 {
-    self->meta.clean = true;
+    self->meta.clean = clean;
 }
 
 static store_code_t read_floor (tables_t *self, uint64_t *floor, store_error_t *error)

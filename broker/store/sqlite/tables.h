@@ -49,7 +49,8 @@ store_code_t tables_begin (tables_t *self, store_error_t *error);
 store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *error);
 /* A new start: the next epoch, no batch written yet, not clean. */
 void tables_start_epoch (tables_t *self);
-void tables_set_clean (tables_t *self);
+/* They have all that was committed: nobody needs the journal. */
+void tables_set_clean (tables_t *self, bool clean);
 /* Forgets one slice of what is old, by forget_slice. */
 store_code_t tables_forget (tables_t *self, const forget_limits_t *limits, bool *more,
                             store_error_t *error);
