@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "auth/policy.h"
+#include "base/effort.h"
 #include "base/trees.h"
 #include "key_file.h"
 #include "mcp/mcp.h"
@@ -226,13 +227,19 @@ static void check_tokens (gateway_t *self)
     server_each (self->server, door_check, &self->service);
 }
 
+static void tick (void *context, exchange_t *exchange)
+{
+    (void) context;
+    effort_begin ();
+    if (exchange->on_tick != NULL)
+        exchange->on_tick (exchange);
+}
+
 static void check (void *context)
 {
     gateway_t *self = context;
-    const service_mcp_t *mcp = &self->service.mcp;
     check_tokens (self);
-    if (mcp->tick != NULL)
-        mcp->tick (mcp->context);
+    server_each (self->server, tick, NULL);
     if (!self->told)
         tell_addresses (self);
     watch_after (self->checks, CHECKS_MS);

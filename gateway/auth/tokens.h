@@ -37,7 +37,7 @@ typedef struct principal {
     bool proxied;       /* a proxy names it; it has no token */
     rate_t rate;        /* of requests */
     rate_t calls;       /* of tools */
-    rate_t time;        /* of the processor, in us */
+    rate_t time;        /* of the loop, in us */
     uint64_t mean_us;   /* that a request takes of it */
     uint64_t requests;  /* under way */
     uint64_t waits;     /* tasks that they wait for, by their ids */

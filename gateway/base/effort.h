@@ -2,9 +2,10 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What the loop's thread computes, told apart by whom it is for. Whatever wakes the loop begins
- * anew; who knows for whom something was done takes what it cost. Time of the processor, not of a
- * clock: a machine that is busy with something else makes nobody dear. One thread: the loop's. */
+/* How long the loop is busy, told apart by whom it is for. Whatever wakes the loop begins anew; who
+ * knows for whom something was done takes what it cost. It is the time that others waited for, but
+ * at most a few times what was computed: on a crowded machine all take longer, and a machine that
+ * stood still makes nobody dear. One thread: the loop's. */
 #ifndef TASKMQ_GATEWAY_BASE_EFFORT_H
 #define TASKMQ_GATEWAY_BASE_EFFORT_H
 

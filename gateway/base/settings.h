@@ -24,8 +24,8 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (RATE_BURST, "rate_burst", COUNT, 400, 1, 1000000, "… and at once, after a pause")           \
     X (CALL_RATE, "call_rate", COUNT, 20, 1, 1000000, "calls of tools by a principal in a second") \
     X (CALL_RATE_BURST, "call_rate_burst", COUNT, 100, 1, 1000000, "… and at once, after a pause") \
-    X (PRINCIPAL_TIME, "principal_time", MS, 500, 1, 1000,                                         \
-       "of the processor, in a second, for requests of a principal while others ask, too")         \
+    X (PRINCIPAL_TIME, "principal_time", MS, 200, 1, 1000,                                         \
+       "of the loop, in a second, for requests of a principal while others ask, too")              \
     X (FAILURES_MAX, "failures_max", COUNT, 10, 1, 1000000,                                        \
        "wrong tokens from an address, before it is made to wait")                                  \
     X (FAILURES_PAUSE, "failures_pause", MS, 5000, 1, 3600000, "how long it waits then")           \

@@ -42,6 +42,7 @@ struct stream {
     bool paused;    /* it gave its turn up until its client reads */
     bool caught_up; /* its flow has told so */
     bool blocked;   /* its client is owed as much as may be */
+    bool held;      /* its owner has spent what may be; of a flow of its own */
     flow_t *flow;
     uint64_t generation; /* of what was sent last, or of the cursor to begin with */
     uint64_t seq;
@@ -64,12 +65,26 @@ struct hub {
     ring_t ring;
     stream_t *readers;
     bool busy; /* with its readers: it is freed behind that */
+    bool held; /* its owner has spent what may be */
 };
 
 static void pump (stream_t *self);
 static void pump_readers (hub_t *hub);
 static void open_flow (stream_t *self);
 static void wake_waiting (streams_t *all);
+
+/* What it costs. The streams of all tasks are shared by those who may see them, and are nobody's. */
+
+static bool may_go_on (const stream_t *self)
+{
+    return self->options.owner == NULL || self->options.may (self->exchange);
+}
+
+static void charge (const stream_t *self)
+{
+    if (self->options.owner != NULL)
+        self->options.spent (self->exchange);
+}
 
 /* What a stream writes. */
 
@@ -220,9 +235,12 @@ static void hub_ready (void *context)
     size_t bytes_max = STREAM_RINGS_BYTES_MAX / self->all->hubs_count;
     if (bytes_max > STREAM_RING_BYTES_MAX)
         bytes_max = STREAM_RING_BYTES_MAX;
-    if (!hub_take (self))
+    self->held = self->readers != NULL && !may_go_on (self->readers);
+    if (self->held || !hub_take (self))
         return;
     ring_trim (&self->ring, bytes_max);
+    if (self->readers != NULL)
+        charge (self->readers);
     pump_readers (self);
 }
 
@@ -320,6 +338,7 @@ static step_t send_run (stream_t *self)
         self->blocked = true;
         return STEP_WAIT;
     }
+    charge (self);
     for (; self->at < end; self->at++)
         went_out (self, ring_piece (ring, self->at, &data, &length));
     if (!ends)
@@ -513,8 +532,13 @@ static void own_ready (void *context)
     step_t step = STEP_MORE;
     if (self->blocked)
         return;
+    self->held = !may_go_on (self);
+    if (self->held)
+        return;
     for (size_t i = 0; i < ROUND && step == STEP_MORE; i++)
         step = take_next (self);
+    if (step != STEP_GONE)
+        charge (self);
     if (step == STEP_MORE)
         flow_again (self->flow);
     if (step == STEP_WAIT && self->blocked)
@@ -623,6 +647,15 @@ static void has_room (exchange_t *exchange)
         own_ready (self);
 }
 
+static void tick (exchange_t *exchange)
+{
+    stream_t *self = exchange->state;
+    if (self->stage == STAGE_OWN && self->held)
+        flow_again (self->flow);
+    else if (self->stage == STAGE_JOINED && self->hub->held)
+        flow_again (self->hub->flow);
+}
+
 /* A stream that says nothing moves on all the same: its reader is told how far. */
 static void is_quiet (exchange_t *exchange)
 {
@@ -687,6 +720,7 @@ bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *
     exchange->state_free = stream_free;
     exchange->on_room = has_room;
     exchange->on_quiet = is_quiet;
+    exchange->on_tick = tick;
     exchange->on_stop = stop;
     hub_t *hub = self->has_cursor ? find_hub (all, self) : NULL;
     if (hub == NULL || is_ahead (self, hub) ||

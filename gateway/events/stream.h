@@ -52,6 +52,11 @@ typedef struct stream_options {
     bool snapshot;       /* first the present tasks; not with a cursor */
     bool notices;        /* progress too */
     bool one_task;       /* ends with the end of the task */
+    /* Of a stream of one owner's tasks, whose cost is the owner's: may it compute now? What it must
+     * not stays with the broker, and is tried again at the exchange's tick. */
+    bool (*may) (exchange_t *exchange);
+    /* It has computed. */
+    void (*spent) (exchange_t *exchange);
     /* Begins the answer: false if it was answered otherwise. */
     bool (*begin) (exchange_t *exchange, response_t *response);
     /* Answers, instead of a stream, with what the library told. */

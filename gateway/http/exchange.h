@@ -59,7 +59,7 @@ struct exchange {
     const struct route *route; /* NULL: none */
     struct principal *principal;
     struct account *account; /* whose memory its body and answer are; NULL: not known */
-    uint64_t advance_us;     /* of the processor's time, that its principal has paid before */
+    uint64_t advance_us;     /* of the loop's time, that its principal has paid before */
     struct link *link;
     bool by_cookie;            /* who it is was told by the cookie of the page */
     const char *parameters[2]; /* of the path */
@@ -87,6 +87,8 @@ struct exchange {
     /* The gateway stops: to reply or to finish now. NULL: a stream is finished, and a reply that is
      * due is waited for, as long as drain_timeout. */
     void (*on_stop) (exchange_t *self);
+    /* Once a second: what had to wait may go on. */
+    void (*on_tick) (exchange_t *self);
     /* A stream has written nothing for stream_ping: in place of the ping. */
     void (*on_quiet) (exchange_t *self);
     /* What a stream writes when it has written nothing for stream_ping, so that what stands between

@@ -426,6 +426,12 @@ static void is_quiet (exchange_t *exchange)
     tell_cursor (call, SSE_PING);
 }
 
+/* What could not be looked at may be, now. */
+static void ticks (exchange_t *exchange)
+{
+    look_again (exchange->state);
+}
+
 /* The gateway stops: the request has its answer. */
 static void stops (exchange_t *exchange)
 {
@@ -458,6 +464,7 @@ static void begin_modern (call_t *call)
     if (!call_stream (call))
         return;
     call->exchange->on_quiet = is_quiet;
+    call->exchange->on_tick = ticks;
     call->exchange->on_stop = stops;
     json_write_object_begin (&writer);
     json_write_key (&writer, "notifications");
@@ -609,6 +616,7 @@ static void begin_session (call_t *call)
     if (!call_stream (call))
         return;
     call->exchange->on_quiet = is_quiet;
+    call->exchange->on_tick = ticks;
     if (legacy_has_tasks (call) && !open_flow (call, false))
         return;
     go_on (call);
@@ -637,15 +645,6 @@ bool listen_session_again (call_t *call, const char *text)
 }
 
 /* All listeners. */
-
-void listen_again (mcp_t *mcp)
-{
-    for (call_t *call = mcp->calls, *next; call != NULL; call = next) {
-        next = call->next;
-        if (call->listener != NULL)
-            look_again (call);
-    }
-}
 
 void listen_tools_changed (mcp_t *mcp)
 {

@@ -33,8 +33,6 @@ void listen_session (call_t *call);
 bool listen_session_again (call_t *call, const char *text);
 /* The tools are others now: listeners of whom one sees a difference are told. */
 void listen_tools_changed (mcp_t *mcp);
-/* Once a second: what listeners could not look at is looked at again. */
-void listen_again (mcp_t *mcp);
 /* Ends the streams of a session, but for this call's. */
 void listen_end (const call_t *call);
 

@@ -143,11 +143,6 @@ static void measure (void *context, bytes_t *out)
     mcp_numbers_write (&self->numbers, self->tools, out);
 }
 
-static void tick (void *context)
-{
-    listen_again (context);
-}
-
 mcp_t *mcp_new (service_t *service, tools_t *tools)
 {
     mcp_t *self = calloc (1, sizeof *self);
@@ -158,7 +153,7 @@ mcp_t *mcp_new (service_t *service, tools_t *tools)
     self->service = service;
     self->tools = tools;
     mcp_numbers_change (&self->numbers, NULL, tools);
-    service->mcp = (service_mcp_t){self, run, measure, tick};
+    service->mcp = (service_mcp_t){self, run, measure};
     return self;
 }
 

@@ -231,7 +231,7 @@ static bool gate_rate (service_t *self, exchange_t *exchange)
     } else if (principal->requests > numbers[SETTING_PRINCIPAL_REQUESTS_MAX]) {
         problem.detail = "more requests at a time than 'principal_requests_max' allows";
     } else if ((wait_ms = service_wait_ms (self, principal)) > 0) {
-        problem.detail = "its requests take more of the processor than 'principal_time' allows";
+        problem.detail = "its requests take more of the loop's time than 'principal_time' allows";
         problem.retry_after_ms = (uint32_t) wait_ms;
     }
     if (problem.detail == NULL) {

@@ -62,7 +62,6 @@ typedef struct service_mcp {
     void *context;
     void (*run) (void *context, exchange_t *exchange);
     void (*measure) (void *context, bytes_t *out); /* its numbers, for /metrics */
-    void (*tick) (void *context); /* once a second: what had to wait is tried again */
 } service_mcp_t;
 
 typedef struct service {

@@ -5,6 +5,7 @@
 /* Streams of events. */
 #include <stdlib.h>
 
+#include "base/effort.h"
 #include "events/items.h"
 #include "http/sse.h"
 #include "rest/handlers.h"
@@ -14,6 +15,16 @@
 static bool begin (exchange_t *exchange, response_t *response)
 {
     return answer_stream (exchange, response);
+}
+
+static bool may (exchange_t *exchange)
+{
+    return service_wait_ms (service_of (exchange), exchange->principal) == 0;
+}
+
+static void spent (exchange_t *exchange)
+{
+    service_spend (service_of (exchange), exchange->principal, (double) effort_take ());
 }
 
 static void refuse (exchange_t *exchange, int code, const tmq_error_t *error)
@@ -47,6 +58,8 @@ static bool read_options (exchange_t *exchange, stream_options_t *options)
 {
     options->begin = begin;
     options->refuse = refuse;
+    options->may = may;
+    options->spent = spent;
     options->owner = owner_of (exchange);
     return flag_parameter (exchange, &options->snapshot, "snapshot") &&
            flag_parameter (exchange, &options->notices, "notices") &&

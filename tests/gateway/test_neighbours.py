@@ -160,6 +160,24 @@ def try_dear(broker):
         assert "principal_time" in told["detail"], told
         check("another one", gateway.get("/v1/session", token=kim).status, 200)
 
+    # Streams of one's own tasks wait as well, and lose nothing.
+    with Gateway(broker, configuration=FAST + ["principal_time = 1ms"]) as gateway:
+        streams = [Events(gateway, f"/v1/events?queue=own&queue=other{number}", token=eve)
+                   for number in range(6)]
+        for stream in streams:
+            stream.await_kind("live")
+
+        def told():
+            return gateway.post("/v1/tasks:batch", {"tasks": [{"queue": "own"}] * 100}, token=eve)
+        for _ in range(3):
+            check("another one", gateway.get("/v1/session", token=kim).status, 200)
+            eventually("a batch is taken", lambda: told().status == 200)
+        for stream in streams:
+            stream.await_kind("submitted", 300)
+            numbers = stream.numbers()
+            check("each once and in order", (len(numbers), sorted(set(numbers))), (300, numbers))
+            stream.stop()
+
 
 def try_turns(broker):
     """Who does not read what he asked for keeps nobody from catching up."""
