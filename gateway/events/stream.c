@@ -73,7 +73,7 @@ static void pump_readers (hub_t *hub);
 static void open_flow (stream_t *self);
 static void wake_waiting (streams_t *all);
 
-/* What it costs. The streams of all tasks are shared by those who may see them, and are nobody's. */
+/* What it costs. Streams of all tasks are shared by those who may see them, and are nobody's. */
 
 static bool may_go_on (const stream_t *self)
 {

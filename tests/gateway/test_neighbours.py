@@ -130,6 +130,7 @@ def try_share(broker):
         links = []
 
         def refused():
+            # The system's buffers grow and take some of it: one more link fills that again.
             links.append(pipeline(gateway, get, 100)[0])
             answer = gateway.get(f"/v1/tasks/{ids[0]}/payload", token=sue)
             return answer if answer.status != 200 else None
@@ -137,8 +138,6 @@ def try_share(broker):
         check("it is told", (told.status, told.json["type"]), (503, "/problems/busy"))
         assert "principal_bytes_max" in told.json["detail"], told.json
         check("another one", gateway.get(f"/v1/tasks/{ids[1]}/payload", token=tom).status, 200)
-        gateway.reload()  # the same principal, whatever the file was read
-        check("as before", gateway.get(f"/v1/tasks/{ids[0]}/payload", token=sue).status, 503)
         for link in links:
             link.close()
         eventually("it is given back", lambda: gateway.get(f"/v1/tasks/{ids[0]}/payload",
