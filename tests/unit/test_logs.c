@@ -246,12 +246,69 @@ static void any_byte_may_be_wrong (void **state)
         byte ^= 0x5a;
         assert_int_equal (pwrite (fd, &byte, 1, at), 1);
         shelf_page_t page = page_at (&key, 0, bytes, sizeof (bytes));
-        assert_true (page.length <= 6);
+        assert_true (page.offset + page.length <= 6);
+        assert_memory_equal (bytes, &"onetwo"[page.offset],
+                             page.length); /* a gap, or what it was */
         byte ^= 0x5a;
         assert_int_equal (pwrite (fd, &byte, 1, at), 1);
         close (fd);
     }
     expect (&key, 0, 0, "onetwo");
+}
+
+static void put_number (uint8_t *out, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = (uint8_t) (value >> (8 * i));
+}
+
+/* A log of before there were sums, with one frame. */
+static void make_plain (const log_key_t *key, const char *text)
+{
+    enum { HEAD = 112, FRAME = 16, CHECK = 0x746d716c };
+    uint8_t bytes[HEAD + FRAME + 64] = "tmqlog1\n";
+    char path[200];
+    size_t length = strlen (text);
+    memcpy (bytes + 8, key->id.bytes, sizeof (key->id));
+    put_number (bytes + 24, (uint64_t) key->number, 8);
+    put_number (bytes + 32, key->attempt, 4);
+    put_number (bytes + 36, key->stream, 4);
+    memcpy (bytes + 40, key->ns, strlen (key->ns));
+    put_number (bytes + HEAD + 8, length, 4);
+    put_number (bytes + HEAD + 12, length ^ CHECK, 4);
+    memcpy (bytes + HEAD + FRAME, text, length);
+    path_of (path, key->number, "");
+    assert_int_equal (mkdir (path, 0700), 0);
+    path_of (path, key->number, "1-1.out");
+    int fd = open (path, O_WRONLY | O_CREAT, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, bytes, HEAD + FRAME + length), HEAD + FRAME + length);
+    close (fd);
+}
+
+static void a_log_of_before_goes_on (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    char block[8 * KIB];
+    make_plain (&key, "before");
+    expect (&key, 0, 0, "before");
+    put_text (&key, 6, " and on");
+    expect (&key, 0, 0, "before and on");
+    shelf_free (&shelf);
+    shelf_limits_t limits = LIMITS;
+    limits.stream_bytes = 64 * KIB;
+    open_shelf (&limits);
+    expect (&key, 0, 0, "before and on");
+    memset (block, 'x', sizeof (block));
+    for (uint64_t i = 0; i < 20; i++) /* the older half goes more than once */
+        assert_int_equal (put (&key, 13 + i * sizeof (block), block, sizeof (block)), 0);
+    put_text (&key, 13 + 20 * sizeof (block), "the end");
+    for (int again = 0; again < 2; again++) {
+        expect (&key, 10 + 20 * sizeof (block), 10 + 20 * sizeof (block), "xxxthe end");
+        shelf_free (&shelf);
+        open_shelf (&limits);
+    }
 }
 
 static void links_are_not_followed (void **state)
@@ -554,6 +611,7 @@ int main (void)
         TEST (many_small_pieces_stay_within_the_limit),
         TEST (a_torn_end_is_cut_off),
         TEST (any_byte_may_be_wrong),
+        TEST (a_log_of_before_goes_on),
         TEST (links_are_not_followed),
         TEST (the_directory_itself_may_be_wrong),
         TEST (a_task_that_is_gone_leaves_nothing),
