@@ -131,6 +131,20 @@ static void test_what_stands_in_the_settings_is_judged (void **state)
     assert_int_equal (prepare_with (&nobody, &error), STORE_ERROR_AWAY);
 }
 
+static void assert_mode (const char *uri, const char *wanted)
+{
+    pg_target_t target;
+    store_error_t error;
+    const database_options_t options = {.uri = uri};
+    const char *mode = NULL;
+    assert_int_equal (pg_target_init (&target, &options, &error), STORE_OK);
+    for (size_t k = 0; target.keywords[k] != NULL; k++)
+        if (strcmp (target.keywords[k], "sslmode") == 0)
+            mode = target.values[k];
+    assert_string_equal (mode, wanted);
+    pg_target_destroy (&target);
+}
+
 /* Another host is spoken to only when its certificate is verified. */
 static void test_another_host_needs_tls (void **state)
 {
@@ -144,20 +158,18 @@ static void test_another_host_needs_tls (void **state)
         {"postgresql://localhost/t?hostaddr=10.0.0.1", "verify-full"},
         {"postgresql://localhost,127.0.0.1/t", "prefer"},
         {"postgresql:///t?host=/run/postgresql", "prefer"},
+        {"postgresql:///t?service=theirs", "verify-full"},
+        {"postgresql:///t", "prefer"},
         {"postgresql://db.example/t?sslmode=require", "require"},
     };
-    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
-        pg_target_t target;
-        store_error_t error;
-        const database_options_t options = {.uri = cases[i].uri};
-        assert_int_equal (pg_target_init (&target, &options, &error), STORE_OK);
-        const char *mode = NULL;
-        for (size_t k = 0; target.keywords[k] != NULL; k++)
-            if (strcmp (target.keywords[k], "sslmode") == 0)
-                mode = target.values[k];
-        assert_string_equal (mode, cases[i].mode);
-        pg_target_destroy (&target);
-    }
+    unsetenv ("PGHOST");
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++)
+        assert_mode (cases[i].uri, cases[i].mode);
+    setenv ("PGHOST", "db.example", 1);
+    assert_mode ("postgresql:///t", "verify-full");
+    setenv ("PGHOST", "/run/postgresql", 1);
+    assert_mode ("postgresql:///t", "prefer");
+    unsetenv ("PGHOST");
 }
 
 static void test_an_unsafe_server_is_refused (void **state)

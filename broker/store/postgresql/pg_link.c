@@ -48,11 +48,8 @@ static void add_keyword (pg_target_t *self, size_t *count, const char *keyword, 
 }
 
 /* All hosts are sockets or the loopback: nobody listens in between. */
-static bool is_local (const pg_target_t *self)
+static bool are_local (const char *hosts)
 {
-    const char *hosts = keyword_value (self, "host");
-    if (hosts == NULL)
-        return keyword_value (self, "hostaddr") == NULL;
     for (const char *host = hosts; host != NULL; host = strchr (host, ',')) {
         host += *host == ',';
         size_t length = strcspn (host, ",");
@@ -62,7 +59,21 @@ static bool is_local (const pg_target_t *self)
         if (length > 0 && *host != '/' && *host != '@' && !loopback)
             return false;
     }
-    return keyword_value (self, "hostaddr") == NULL;
+    return true;
+}
+
+/* What the URI leaves open libpq takes from the environment; a service may name any host. */
+static const char *given_by (const pg_target_t *self, const char *keyword, const char *variable)
+{
+    const char *value = keyword_value (self, keyword);
+    return value != NULL ? value : getenv (variable);
+}
+
+static bool is_local (const pg_target_t *self)
+{
+    return are_local (given_by (self, "host", "PGHOST")) &&
+           given_by (self, "hostaddr", "PGHOSTADDR") == NULL &&
+           given_by (self, "service", "PGSERVICE") == NULL;
 }
 
 static void describe (pg_target_t *self)
