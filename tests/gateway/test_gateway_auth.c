@@ -84,6 +84,30 @@ static void test_bad_files_of_tokens (void **state)
     unlink (path);
 }
 
+/* A principal is the same one when the file was read again. */
+static void test_inheritance (void **state)
+{
+    static tokens_t before, after;
+    char token[TOKEN_SIZE];
+    char error[TOKENS_ERROR_SIZE];
+    (void) state;
+    assert_true (tokens_add (&before, token, "ann", "client", "default", 0, error));
+    assert_true (tokens_add (&after, token, "bob", "client", "default", 0, error));
+    assert_true (tokens_add (&after, token, "ann", "client", "default", 0, error));
+    account_t *owed = account_retain (before.list[0]->account);
+    owed->bytes = 7;
+    before.list[0]->time.used = 5;
+    tokens_inherit (&after, &before);
+    tokens_clear (&before);
+    assert_ptr_equal (after.list[1]->account, owed);
+    assert_int_equal (after.list[1]->account->bytes, 7);
+    assert_true (after.list[1]->time.used > 4);
+    assert_int_equal (after.list[0]->account->bytes, 0);
+    tokens_clear (&after);
+    assert_int_equal (owed->references, 1); /* an answer is owed still */
+    account_release (owed);
+}
+
 static void test_rates (void **state)
 {
     rate_t rate = {0, 0};
@@ -252,6 +276,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_tokens_are_kept_as_hashes),
         cmocka_unit_test (test_bad_files_of_tokens),
+        cmocka_unit_test (test_inheritance),
         cmocka_unit_test (test_rates),
         cmocka_unit_test (test_hosts_and_origins),
         cmocka_unit_test (test_sessions),
