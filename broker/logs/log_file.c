@@ -165,6 +165,13 @@ typedef struct frame {
     uint32_t sum;
 } frame_t;
 
+/* Files of before checked one half of the offset. */
+static uint32_t check_of (uint64_t offset, uint32_t length, bool sums)
+{
+    uint32_t high = sums ? (uint32_t) (offset >> 32) * 0x9e3779b1u : 0;
+    return (uint32_t) offset ^ high ^ length ^ FRAME_CHECK;
+}
+
 static size_t frame_bytes (bool sums)
 {
     return sums ? LOG_FILE_FRAME_BYTES : PLAIN_FRAME_BYTES;
@@ -209,7 +216,7 @@ static bool walk_next (walk_t *self, frame_t *out)
     out->offset = get (in, 8);
     out->length = (uint32_t) get (in + 8, 4);
     out->sum = self->before > FRAME_SUM ? (uint32_t) get (in + FRAME_SUM, 4) : 0;
-    uint32_t check = (uint32_t) out->offset ^ out->length ^ FRAME_CHECK;
+    uint32_t check = check_of (out->offset, out->length, self->before > FRAME_SUM);
     if (out->length == 0 || out->length > TMQ_LOG_BYTES_MAX || get (in + 12, 4) != check ||
         out->offset < self->end || out->offset > TMQ_LOG_OFFSET_MAX - out->length ||
         out->length > self->size - out->at)
@@ -371,7 +378,7 @@ int log_file_append (log_file_t *self, int directory, const log_key_t *key, uint
         return error;
     put (frame, offset, 8);
     put (frame + 8, length, 4);
-    put (frame + 12, (uint32_t) offset ^ (uint32_t) length ^ FRAME_CHECK, 4);
+    put (frame + 12, check_of (offset, (uint32_t) length, self->sums), 4);
     if (self->sums)
         put (frame + FRAME_SUM, sum_of (bytes, length), 4);
     memcpy (frame + before, bytes, length);

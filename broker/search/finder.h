@@ -21,7 +21,8 @@ enum {
 finder_t *finder_new (store_t *store, indexer_t *indexer, const char *directory);
 void finder_free (finder_t **self); /* accepts a NULL object */
 
-/* Another limit than FINDER_MS_MAX; 0: as soon as it is looked at. A search beyond it is too_wide. */
+/* Another limit than FINDER_MS_MAX; 0: as soon as it is looked at. A search beyond it is too_wide.
+ */
 void finder_limit (finder_t *self, uint32_t ms);
 /* It comes back by finder_done. One thread submits. */
 void finder_submit (finder_t *self, read_t *read);
