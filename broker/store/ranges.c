@@ -578,8 +578,8 @@ static store_code_t count_slice (ranges_t *self, uint64_t *count, bool *over, st
                    self->filter->owners_count == 0 && self->filter->scope == NULL && !self->by_time;
         code = all ? count_all (self, range, count, error)
                    : count_rows (self, range, count, over, error);
-        if (code == STORE_OK && range->high > self->slice_low)
-            break;
+        if (code != STORE_OK || range->high > self->slice_low)
+            break; /* the next call goes on with this range */
     }
     return code;
 }

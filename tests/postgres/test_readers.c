@@ -417,6 +417,79 @@ static void a_patient_reader_waits (void **state)
     assert_int_equal (list_count (f), 10);
 }
 
+/* Cancels statements of readers for some seconds. */
+static void *cancel_statements (void *context)
+{
+    (void) context;
+    free (postgres_sql (store_fixture_server (),
+                        "DO $$ BEGIN FOR i IN 1..600 LOOP"
+                        " PERFORM pg_stat_clear_snapshot ();"
+                        " PERFORM pg_cancel_backend (pid) FROM pg_stat_activity"
+                        " WHERE application_name = 'taskmq reader' AND state = 'active';"
+                        " PERFORM pg_sleep (0.003); END LOOP; END $$"));
+    return NULL;
+}
+
+/* All blocks, one behind the other; a page ends early where its time does. */
+static void check_blocks (fixture_t *f, read_kind_t kind)
+{
+    uint64_t next = 1;
+    for (bool more = true; more;) {
+        read_t read = {.kind = kind, .filter = {.ns = "default"}, .limit = 1 << 24};
+        read.after_seq = read.after_pos = next - 1;
+        fixture_read (f, &read);
+        for (size_t i = 0; i < read.blocks_count; i++) {
+            assert_int_equal (read.blocks[i].first_seq, next);
+            next += read.blocks[i].count;
+        }
+        more = read.more;
+        read_clear (&read);
+    }
+    assert_int_equal (next, TASKS + 1);
+}
+
+static void check_every_answer (fixture_t *f)
+{
+    check_blocks (f, READ_EVENTS);
+    check_blocks (f, READ_BLOCKS);
+    read_t export;
+    export_from (f, 0, SIZE_MAX, 0, &export);
+    assert_int_equal (export.items_count, TASKS);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_int_equal (export.items[i].pos, i + 1);
+    read_clear (&export);
+    read_t list = {.kind = READ_LIST, .filter = {.ns = "default"}, .limit = TASKS};
+    fixture_read (f, &list);
+    assert_int_equal (list.records_count, TASKS);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_int_equal (list.records[i]->number, TASKS - i);
+    read_clear (&list);
+    read_t count = {.kind = READ_COUNT, .filter = {.ns = "default"}};
+    fixture_read (f, &count);
+    assert_int_equal (count.count, TASKS);
+    read_t whole = {.kind = READ_WHOLE, .limit = TASKS};
+    fixture_read (f, &whole);
+    assert_int_equal (whole.records_count, TASKS);
+    read_clear (&whole);
+}
+
+/* A page that the server gave up in the middle is done again: nothing comes twice, nothing is
+ * missing. */
+static void reads_whose_statements_are_cancelled_answer_the_same (void **state)
+{
+    fixture_t *f = *state;
+    pthread_t canceller;
+    for (int64_t number = 1; number <= TASKS; number += PAGE_ITEMS)
+        fixture_submit (f, number, number + PAGE_ITEMS - 1);
+    fixture_settle (f);
+    assert_int_equal (pthread_create (&canceller, NULL, cancel_statements, NULL), 0);
+    for (size_t i = 0; i < 5; i++)
+        check_every_answer (f);
+    pthread_join (canceller, NULL);
+    assert_int_equal (store_away_ms (f->store), 0);
+    check_every_answer (f);
+}
+
 /* Sharing. */
 
 enum { SHARERS = 6, SHARED_READS = 30 };
@@ -479,6 +552,7 @@ int main (void)
         ON (a_table_that_is_locked_is_waited_for, "postgresql"),
         ON (a_read_whose_session_was_cut_is_told_so_and_may_be_run_again, "postgresql"),
         ON (a_patient_reader_waits, "postgresql"),
+        ON (reads_whose_statements_are_cancelled_answer_the_same, "postgresql"),
         ON (readers_share_their_links, "postgresql"),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -74,6 +74,7 @@ static bool find_block (void *context, uint64_t seq, const uint8_t **list, size_
         PQclear (self->block);
         self->block = NULL;
         self->failed = block_upto (self, seq, true, &self->block, self->error);
+        self->failed_seq = seq;
         if (self->block == NULL || end_seq (self->block) <= seq)
             return false;
     }
@@ -93,11 +94,13 @@ store_code_t pg_page_history (pg_page_t *self, store_error_t *error)
     self->failed = STORE_OK;
     self->error = error;
     self->done = event_chain_follow (&self->history, &source);
-    if (self->failed != STORE_OK) { /* the chain did not end there: what it has stays */
-        self->history.next_seq =
-            self->history.count == before.count ? before.next_seq : self->history.next_seq;
-        self->done = false;
-    }
+    if (self->failed == STORE_OK)
+        return STORE_OK;
+    self->done = false; /* the chain does not end there: what it has stays, and it goes on */
+    if (self->history.count == 0)
+        self->history = before;
+    else
+        self->history.next_seq = self->failed_seq;
     return self->failed;
 }
 
@@ -118,6 +121,13 @@ static store_code_t events_bounds (pg_page_t *self, store_error_t *error)
         read->first_seq = (uint64_t) pg_int8 (result, 0, 0);
     PQclear (result);
     return code;
+}
+
+/* One after the last sequence, or position, that the read has. */
+static uint64_t end_of_blocks (const read_t *read, bool pos)
+{
+    const event_block_t *last = &read->blocks[read->blocks_count - 1];
+    return (pos ? last->first_pos : last->first_seq) + last->count;
 }
 
 /* The block that has this sequence begins there; it may be one before it. */
@@ -144,7 +154,9 @@ store_code_t pg_page_events (pg_page_t *self, store_error_t *error)
     read_t *read = self->read;
     uint64_t from = read->after_seq + 1;
     store_code_t code = events_bounds (self, error);
-    if (code == STORE_OK && from <= read->last_seq_seen)
+    if (read->blocks_count > 0) /* the page is done again, from where it failed */
+        from = end_of_blocks (read, false);
+    else if (code == STORE_OK && from <= read->last_seq_seen)
         code = begin_of (self, &from, error);
     while (code == STORE_OK && from <= read->last_seq_seen && !read->more) {
         PGresult *result;
@@ -162,8 +174,7 @@ store_code_t pg_page_events (pg_page_t *self, store_error_t *error)
         PQclear (result);
         if (code != STORE_OK || rows == 0)
             break;
-        const event_block_t *last = &read->blocks[read->blocks_count - 1];
-        from = last->first_seq + last->count;
+        from = end_of_blocks (read, false);
         read->more =
             from <= read->last_seq_seen && (self->bytes >= read->limit || pg_page_is_over (self));
     }
@@ -238,12 +249,15 @@ store_code_t pg_page_blocks (pg_page_t *self, store_error_t *error)
     PGresult *result;
     uint64_t next = read->after_pos + 1; /* the first position that is wanted */
     bool ended = false;
-    store_code_t code = block_at (self, next, &result, error);
-    if (code == STORE_OK && PQntuples (result) == 1 && end_pos (result, 0) > next) {
-        take_block (self, pg_text (result, 0, PG_EVENT_NAME), result, 0);
-        next = end_pos (result, 0);
+    store_code_t code = STORE_OK;
+    if (read->blocks_count == 0) { /* else the page is done again, from where it failed */
+        code = block_at (self, next, &result, error);
+        if (code == STORE_OK && PQntuples (result) == 1 && end_pos (result, 0) > next)
+            take_block (self, pg_text (result, 0, PG_EVENT_NAME), result, 0);
+        PQclear (result);
     }
-    PQclear (result);
+    if (read->blocks_count > 0)
+        next = end_of_blocks (read, true);
     while (code == STORE_OK && !ended && !read->more) {
         bool enough =
             read->blocks_count > 0 && (self->bytes >= read->limit || pg_page_is_over (self));

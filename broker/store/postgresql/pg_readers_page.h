@@ -96,6 +96,7 @@ typedef struct pg_page {
     event_chain_t history;
     PGresult *block;     /* HISTORY: the newest one of this page; the next is often in it */
     store_code_t failed; /* … which failed, with *error */
+    uint64_t failed_seq; /* … looking for this one */
     store_error_t *error;
     size_t kept; /* what follows is completed: items up to here stay */
 } pg_page_t;
