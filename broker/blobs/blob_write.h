@@ -2,11 +2,11 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* How the bytes of an upload come to the disk. Those of a large one go past the page cache (O_DIRECT)
- * where the file system takes that: filling the cache with a gigabyte that nobody reads soon costs
- * more time than all else that is done with it, and pushes out what others read. The rest goes
- * through the cache, and the disk begins with it every BLOB_WRITE_BACK_BYTES: so the sync at the end
- * never has much to do, and the journal never waits for long. Not thread-safe. */
+/* How the bytes of an upload come to the disk. Those of a large one go past the page cache
+ * (O_DIRECT) where the file system takes that: filling the cache with a gigabyte that nobody reads
+ * soon costs more time than all else that is done with it, and pushes out what others read. The
+ * rest goes through the cache, and the disk begins with it every BLOB_WRITE_BACK_BYTES: so the sync
+ * at the end never has much to do, and the journal never waits for long. Not thread-safe. */
 #ifndef TASKMQ_BLOBS_BLOB_WRITE_H
 #define TASKMQ_BLOBS_BLOB_WRITE_H
 
@@ -27,7 +27,8 @@ typedef struct blob_writer {
 void blob_writer_init (blob_writer_t *self);
 void blob_writer_clear (blob_writer_t *self);
 
-/* All of the bytes of a file that becomes so large. 0 or an errno; some of them may be there then. */
+/* All of the bytes, of a file that becomes so large. 0 or an errno: some of them may be there then.
+ */
 int blob_write (blob_writer_t *self, int fd, const uint8_t *bytes, size_t length, uint64_t at,
                 uint64_t file_bytes);
 
