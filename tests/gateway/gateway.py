@@ -43,8 +43,10 @@ class Gateway:
         self.broker = broker
         self.options = options
         with open(self.path("gateway.conf"), "w", encoding="utf-8") as file:
+            file.write("\n".join(("log_level = debug", *configuration)) + "\n")
             # A sanitizer makes every request dear: who is to wait for that says so.
-            file.write("\n".join(("log_level = debug", "principal_time = 1s", *configuration)) + "\n")
+            if not any(line.startswith("principal_time") for line in configuration):
+                file.write("principal_time = 1s\n")
         os.chmod(self.path("gateway.conf"), 0o600)
         self.log_path = os.path.join(broker.home, "gateway.log")
         self.log = open(self.log_path, "ab")
