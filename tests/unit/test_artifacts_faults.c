@@ -311,7 +311,7 @@ static const Taskmq__Assignment *do_step (stage_t *self, unsigned step,
         uint64_t request = rig_complete (self->rig, 1, held, "done");
         rig_run (self->rig);
         assert_int_equal (rig_code (self->rig, 1, request), TMQ_OK);
-        return NULL;
+        return held;
     }
     case 6: return begin_task (self, SECOND);
     case 7: attach (self, held, names[FILM], 1); return held; /* the same bytes once more */
@@ -417,7 +417,8 @@ static bool all_is (stage_t *self, unsigned step, const char *when)
 /* Whoever does not record it looks at what is there behind each step. */
 static void run (stage_t *self, recording_t *recording, const char *when)
 {
-    const Taskmq__Assignment *held = NULL;
+    const Taskmq__Assignment none = TASKMQ__ASSIGNMENT__INIT;
+    const Taskmq__Assignment *held = &none;
     for (unsigned step = 1; step <= STEPS; step++) {
         mark (recording, BEGUN, step);
         held = do_step (self, step, held);
