@@ -23,6 +23,7 @@
 #include "net/socket.h"
 #include "reach.h"
 #include "settings.h"
+#include "store/patience.h"
 #include "store/postgresql/database.h"
 #include "store/wakeup.h"
 #include "timestamp.h"
@@ -587,8 +588,10 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->access != NULL)
         access_requests_free (&self->requests);
     access_file_free (&self->access);
-    if (self->store != NULL)
+    if (self->store != NULL) {
         store_flush (self->store);
+        store_end_patience (self->store);
+    }
     event_log_stop (self->events);
     exporter_free (&self->exporter);
     event_log_free (&self->events);

@@ -314,6 +314,8 @@ static bool read_page (event_log_t *self, read_t *read)
     snprintf (error.text, sizeof (error.text), "%s", read->error_text);
     if (code == STORE_ERROR_DAMAGED)
         write_failed (self, error.text);
+    else if (code == STORE_ERROR_AWAY)
+        return false; /* at the stop alone: the next start completes the file */
     else if (code != STORE_OK)
         self->options.failed (&error);
     else if (self->passed && read->blocks_count == 0)

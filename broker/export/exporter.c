@@ -99,6 +99,8 @@ static bool write_lines (exporter_t *self, uint64_t upto_pos)
 static void read_failed (exporter_t *self, const read_t *read)
 {
     store_error_t error;
+    if (read->away)
+        return; /* at the stop alone: the next start completes the file */
     error.code = (store_code_t) read->error;
     snprintf (error.text, sizeof (error.text), "%s", read->error_text);
     self->options.failed (&error);

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "store/patience.h"
+
 enum { AWAY_LOOK_MS = 50 /* between two tries of a patient reader */ };
 
 static const store_backend_t *const BACKENDS[] = {
@@ -106,6 +108,11 @@ void store_reader_be_patient (store_reader_t *self)
     self->patient = true;
 }
 
+void store_end_patience (store_t *self)
+{
+    atomic_store (&self->hurries, true);
+}
+
 store_code_t store_reader_run (store_reader_t *self, read_t *read)
 {
     assert (read->kind == READ_EXPORT || read->kind == READ_ROWS || read->kind == READ_STANDING ||
@@ -114,7 +121,7 @@ store_code_t store_reader_run (store_reader_t *self, read_t *read)
     store_error_t error = {STORE_OK, ""};
     read->written = store_written (self->store);
     store_code_t code = self->store->backend->reader_run (self, read, &error);
-    while (code == STORE_ERROR_AWAY && self->patient) {
+    while (code == STORE_ERROR_AWAY && self->patient && !atomic_load (&self->store->hurries)) {
         read_clear (read);
         nanosleep (&(struct timespec){.tv_nsec = AWAY_LOOK_MS * 1000000}, NULL);
         read->written = store_written (self->store);

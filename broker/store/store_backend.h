@@ -7,6 +7,8 @@
 #ifndef TASKMQ_STORE_BACKEND_H
 #define TASKMQ_STORE_BACKEND_H
 
+#include <stdatomic.h>
+
 #include "store/store.h"
 
 typedef struct store_backend {
@@ -45,6 +47,7 @@ enum { STORE_INLINE_INPUTS = 16 };
 
 struct store {
     const store_backend_t *backend;
+    atomic_bool hurries; /* store_end_patience */
 };
 
 struct store_reader {

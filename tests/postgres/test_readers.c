@@ -4,6 +4,7 @@
 
 /* The readers of the postgresql backend: their plans, pages as short as can be, a table that is
  * locked, sessions that are cut. What each read answers, the suites of every backend say. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "ids.h"
+#include "store/patience.h"
 #include "store/postgresql/pg_readers.h"
 #include "store/postgresql/pg_readers_sql.h"
 #include "store_fixture.h"
@@ -417,6 +419,43 @@ static void a_patient_reader_waits (void **state)
     assert_int_equal (list_count (f), 10);
 }
 
+static void *wait_patiently (void *context)
+{
+    fixture_t *f = context;
+    read_t read = {.kind = READ_COUNT, .filter = {.ns = "default"}};
+    return store_reader_run (f->reader, &read) == STORE_ERROR_AWAY ? f : NULL;
+}
+
+static void set_connections (const char *limit)
+{
+    char sql[64];
+    snprintf (sql, sizeof (sql), "ALTER ROLE taskmq CONNECTION LIMIT %s", limit);
+    free (postgres_sql (store_fixture_server (), sql));
+}
+
+/* A stop does not wait for a database that nobody can reach. */
+static void patience_ends_with_the_process (void **state)
+{
+    fixture_t *f = *state;
+    pthread_t waiter;
+    void *told = NULL;
+    fixture_submit (f, 1, 10);
+    fixture_settle (f);
+    assert_int_equal (list_count (f), 10);
+    store_reader_be_patient (f->reader);
+    set_connections ("0");
+    store_fixture_sql (f, "SELECT count (pg_terminate_backend (pid)) FROM pg_stat_activity"
+                          " WHERE usename = 'taskmq'");
+    assert_int_equal (pthread_create (&waiter, NULL, wait_patiently, f), 0);
+    WAIT_FOR (store_away_ms (f->store) > 200, TIMING_PATIENCE_MS);
+    assert_int_equal (pthread_tryjoin_np (waiter, &told), EBUSY); /* it waits */
+    store_end_patience (f->store);
+    pthread_join (waiter, &told);
+    set_connections ("-1");
+    assert_ptr_equal (told, f);
+    WAIT_FOR (store_away_ms (f->store) == 0, TIMING_PATIENCE_MS);
+}
+
 /* Cancels statements of readers for some seconds. */
 static void *cancel_statements (void *context)
 {
@@ -552,6 +591,7 @@ int main (void)
         ON (a_table_that_is_locked_is_waited_for, "postgresql"),
         ON (a_read_whose_session_was_cut_is_told_so_and_may_be_run_again, "postgresql"),
         ON (a_patient_reader_waits, "postgresql"),
+        ON (patience_ends_with_the_process, "postgresql"),
         ON (reads_whose_statements_are_cancelled_answer_the_same, "postgresql"),
         ON (readers_share_their_links, "postgresql"),
     };
