@@ -106,6 +106,25 @@ out_has "$id"
 run 0 taskctl cancel "$first"
 eventually is cancelled "$first"
 
+# a start waits for its database, and can be stopped meanwhile; then it comes up by itself
+stop_broker
+stop_postgres
+# shellcheck disable=SC2086 # options are words
+spawn waits taskmqd --data "$room/.taskmq" $broker_options
+eventually grep -q 'the start waits for it' waits.err
+signal waits TERM
+ended waits 0
+err_has 'id=STOPPED-AWAY'
+# shellcheck disable=SC2086
+spawn waits taskmqd --data "$room/.taskmq" $broker_options
+eventually grep -q 'the start waits for it' waits.err
+start_postgres
+eventually taskctl --timeout 20s ping
+is queued "$id" || fail "the second task is $(status_of "$id")"
+signal waits TERM
+ended waits 0
+start_broker
+
 # a newer version's tables are left alone
 stop_broker
 sql 'UPDATE taskmq.meta SET version = 99'
