@@ -158,8 +158,8 @@ typedef struct figures {
     double rate_per_s;
     double p50_us; /* NAN where the row does not measure it */
     double p99_us;
-    double broker_cpu_us; /* per operation of the row */
-    double client_cpu_us; /* the same, of all its clients, which are threads of the bench */
+    double server_cpu_us;  /* per operation of the row */
+    double clients_cpu_us; /* the same, of all its clients, which are threads of the bench */
     double rss_bytes;
     double tail_us[TAILS]; /* NAN as p50_us */
 } figures_t;
@@ -214,6 +214,10 @@ typedef struct report {
     size_t points_count;
 } report_t;
 
+/* Why a report cannot be written there, as far as that is known before; NULL: it can. */
+const char *report_refused (const char *path);
+/* On what is measured, in one line. */
+void report_machine (const machine_t *machine);
 /* The samples from first on. */
 void report_table (const report_t *report, size_t first);
 /* These write to a temporary name and rename; they end the bench on an error. */

@@ -13,13 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    ROUNDS_MAX = 99,
-    SIZE_LARGEST = 100000000,
-    LIMITS_TASKS = 20000000,
-    LIMITS_LINKS = 12000,
-    SETTLE_SECONDS_MAX = 600
-};
+enum { ROUNDS_MAX = 99, LIMITS_TASKS = 20000000, LIMITS_LINKS = 12000, SETTLE_SECONDS_MAX = 600 };
 
 const growth_row_t *const growth_rows[] = {&scale_live_row,  &scale_terminal_row, &connections_row,
                                            &subscribers_row, &stalled_row,        &interference_row,
@@ -39,7 +33,7 @@ void point_set (point_t *self, const char *name, double value)
 void point_set_figures (point_t *self, const char *names[5], const figures_t *figures)
 {
     const double values[5] = {figures->rate_per_s, figures->p50_us, figures->p99_us,
-                              figures->broker_cpu_us, figures->rss_bytes};
+                              figures->server_cpu_us, figures->rss_bytes};
     for (size_t i = 0; i < 5; i++) {
         if (names[i])
             point_set (self, names[i], values[i]);
@@ -78,21 +72,20 @@ bool growth_knows (const char *name)
     return false;
 }
 
-static size_t sizes_parse (double out[GROWTH_SIZES_MAX], const char *text)
+size_t growth_sizes_parse (double out[GROWTH_SIZES_MAX], const growth_row_t *row, const char *text)
 {
     size_t count = 0;
-    const char *at = text;
-    for (; *at != '\0' && count < GROWTH_SIZES_MAX; count++) {
+    for (const char *at = text;; at++) {
         char *end;
         double size = strtod (at, &end);
-        if (end == at || (*end != ',' && *end != '\0') || !(size >= 0 && size <= SIZE_LARGEST))
-            die ("'%s' is no list of sizes up to %d", text, SIZE_LARGEST);
-        out[count] = size;
-        at = *end == ',' ? end + 1 : end;
+        if (end == at || count == GROWTH_SIZES_MAX || size != floor (size) ||
+            !(size >= row->size_min && size <= GROWTH_SIZE_LARGEST))
+            return 0;
+        out[count++] = size;
+        at = end;
+        if (*at != ',')
+            return *at == '\0' ? count : 0;
     }
-    if (*at != '\0')
-        die ("more than %d sizes", GROWTH_SIZES_MAX);
-    return count;
 }
 
 /* Those of a row end with its first repetition of nothing: sizes rise. */
@@ -127,8 +120,8 @@ size_t growth_measure (point_t *out, const growth_row_t *row, const char *direct
 {
     double list[GROWTH_SIZES_MAX];
     point_t (*points)[ROUNDS_MAX] = need_memory (calloc (GROWTH_SIZES_MAX, sizeof *points));
-    size_t count =
-        sizes ? sizes_parse (list, sizes) : sizes_of (list, quick ? row->quick : row->full);
+    size_t count = sizes ? growth_sizes_parse (list, row, sizes)
+                         : sizes_of (list, quick ? row->quick : row->full);
     for (int round = 0; round < rounds; round++) {
         for (size_t i = 0; i < count; i++) {
             fprintf (stderr, "\r%-18s round %d of %d  %-14.0f", row->name, round + 1, rounds,
@@ -220,7 +213,7 @@ void growth_markdown (FILE *file, const point_t *points, size_t count)
 }
 
 /* Fields that every object of "rows" has, measured or not. */
-static const char *const common[] = {"rate_per_s", "p50_us", "p99_us", "broker_cpu_us",
+static const char *const common[] = {"rate_per_s", "p50_us", "p99_us", "server_cpu_us",
                                      "rss_bytes"};
 
 static void json_value (FILE *file, const char *name, double value)

@@ -10,7 +10,7 @@
 
 #include "client.h"
 
-enum { GROWTH_SIZES_MAX = 8, GROWTH_VALUES_MAX = 24 };
+enum { GROWTH_SIZES_MAX = 8, GROWTH_VALUES_MAX = 24, GROWTH_SIZE_LARGEST = 100000000 };
 
 /* Points. */
 
@@ -36,6 +36,7 @@ typedef struct growth_row {
     const char *name;
     const char *says;  /* one line for people */
     const char *sizes; /* what a size counts */
+    double size_min;   /* the smallest that has a meaning */
     double full[GROWTH_SIZES_MAX];
     double quick[GROWTH_SIZES_MAX];
     /* server has a directory of its own and is not started. The caller stops it. */
@@ -58,10 +59,13 @@ extern const growth_row_t *const growth_rows[];
 extern const size_t growth_rows_count;
 
 bool growth_knows (const char *name);
+/* Reads whole numbers, separated by commas, each from the row's smallest size on. Returns how many
+ * there are, 0 if text is no such list or has more than GROWTH_SIZES_MAX. */
+size_t growth_sizes_parse (double out[GROWTH_SIZES_MAX], const growth_row_t *row, const char *text);
 /* All sizes of one row, from small to large, then all again in the next round; appends a point of
- * medians for each size and returns how many, at most GROWTH_SIZES_MAX. sizes: numbers separated by
- * commas that stand for the row's own, or NULL. Each point has a fresh directory below
- * directory. */
+ * medians for each size and returns how many, at most GROWTH_SIZES_MAX. sizes: what
+ * growth_sizes_parse takes for this row, instead of the row's own; or NULL. Each point has a fresh
+ * directory below directory. */
 size_t growth_measure (point_t *out, const growth_row_t *row, const char *directory,
                        const char *sizes, int rounds, double seconds, bool quick);
 

@@ -24,6 +24,7 @@
 enum { ROUNDS_MAX = 99, ROUNDS_DEFAULT = 3, SYSTEMS_MAX = 32, DELAYS_MAX = 8 };
 static const double seconds_default = 4;
 static const double seconds_quick = 1.5;
+static const char systems_quick[] = "taskmq,ceiling";
 
 /* clang-format off */
 static const driver_t *const drivers[] = {
@@ -54,29 +55,37 @@ static const driver_t *const drivers[] = {
 /* clang-format on */
 
 /* Systems whose client library was not there when this program was built. */
-static const char left_out[] = ""
+typedef struct left_out {
+    const char *system;
+    const char *library;
+} left_out_t;
+
+static const left_out_t left_out[] = {
 #ifndef BENCH_REDIS
-                               " redis redis-work (libhiredis-dev)"
+    {"redis", "libhiredis-dev"},
+    {"redis-work", "libhiredis-dev"},
 #endif
 #ifndef BENCH_POSTGRESQL
-                               " postgresql (libpq-dev)"
+    {"postgresql", "libpq-dev"},
 #endif
 #ifndef BENCH_RABBITMQ
-                               " rabbitmq rabbitmq-classic (librabbitmq-dev)"
+    {"rabbitmq", "librabbitmq-dev"},
+    {"rabbitmq-classic", "librabbitmq-dev"},
 #endif
 #ifndef BENCH_NATS
-                               " nats (libnats-dev)"
+    {"nats", "libnats-dev"},
 #endif
-    ;
+    {NULL, NULL},
+};
 
 /* What is added to each sync of the servers; only some rows are run with more than nothing. */
 static const long delays_default_us[] = {0, 1000, 5000};
 
 typedef struct options {
-    char *only;    /* rows, separated by commas; NULL: all */
-    char *systems; /* likewise */
-    int rounds;
-    double seconds;
+    const char *only;    /* rows, separated by commas; NULL: all */
+    const char *systems; /* likewise */
+    int rounds;          /* 0: not said yet */
+    double seconds;      /* likewise */
     long delays_us[DELAYS_MAX];
     size_t delays_count;
     bool quick;
@@ -112,6 +121,19 @@ static bool listed (const char *list, const char *name)
             return true;
     }
     return false;
+}
+
+/* Calls judge with each name of a list, which has one at least. */
+static void each_name (const char *option, const char *list, void (*judge) (const char *name))
+{
+    char *copy = need_memory (strdup (list));
+    char *save;
+    char *name = strtok_r (copy, ",", &save);
+    if (!name)
+        misuse ("%s names nothing", option);
+    for (; name; name = strtok_r (NULL, ",", &save))
+        judge (name);
+    free (copy);
 }
 
 static void run_once (figures_t *out, const options_t *options, const driver_t *driver,
@@ -152,8 +174,8 @@ static figures_t medians_of (const figures_t *runs, int count)
         .rate_per_s = median_at (runs, count, offsetof (figures_t, rate_per_s)),
         .p50_us = median_at (runs, count, offsetof (figures_t, p50_us)),
         .p99_us = median_at (runs, count, offsetof (figures_t, p99_us)),
-        .broker_cpu_us = median_at (runs, count, offsetof (figures_t, broker_cpu_us)),
-        .client_cpu_us = median_at (runs, count, offsetof (figures_t, client_cpu_us)),
+        .server_cpu_us = median_at (runs, count, offsetof (figures_t, server_cpu_us)),
+        .clients_cpu_us = median_at (runs, count, offsetof (figures_t, clients_cpu_us)),
         .rss_bytes = median_at (runs, count, offsetof (figures_t, rss_bytes)),
     };
     for (size_t i = 0; i < TAILS; i++)
@@ -162,9 +184,40 @@ static figures_t medians_of (const figures_t *runs, int count)
     return medians;
 }
 
+static void left_out_tell (FILE *to)
+{
+    if (!left_out[0].system)
+        return;
+    fputs ("left out of this build, for want of a client library:", to);
+    for (size_t i = 0; left_out[i].system; i++)
+        fprintf (to, " %s (%s)", left_out[i].system, left_out[i].library);
+    fputc ('\n', to);
+}
+
+/* A system that is asked for by name and cannot be measured is not left out without a word. */
+static void known_system (const char *name)
+{
+    for (size_t i = 0; drivers[i]; i++) {
+        if (strcmp (drivers[i]->system, name) != 0)
+            continue;
+        if (!drivers[i]->available ())
+            misuse ("%s is not installed", name);
+        return;
+    }
+    for (size_t i = 0; left_out[i].system; i++) {
+        if (strcmp (left_out[i].system, name) == 0)
+            misuse ("%s was left out of this build, for want of %s", name, left_out[i].library);
+    }
+    misuse ("no such system: '%s'", name);
+}
+
 static size_t choose_systems (const options_t *options, const driver_t **chosen)
 {
     size_t count = 0;
+    if (options->systems)
+        each_name ("--systems", options->systems, known_system);
+    else
+        left_out_tell (stdout);
     for (size_t i = 0; drivers[i]; i++) {
         if (!listed (options->systems, drivers[i]->system))
             continue;
@@ -173,10 +226,8 @@ static size_t choose_systems (const options_t *options, const driver_t **chosen)
         else
             printf ("%s is not installed: left out\n", drivers[i]->system);
     }
-    if (left_out[0] != '\0' && !options->systems)
-        printf ("left out of this build, for want of a client library:%s\n", left_out);
     if (count == 0)
-        misuse ("none of these systems is there: %s", options->systems);
+        misuse ("no system is installed");
     return count;
 }
 
@@ -255,13 +306,21 @@ static void run_rows (const options_t *options, const driver_t **systems, size_t
     }
 }
 
-/* The rows by size are about taskmq: left out when other systems are asked for. */
+/* The rows by size are about taskmq, on the disk as it is: left out where that is not asked for. */
+static bool growth_runs (const options_t *options, const growth_row_t *row)
+{
+    size_t i = 0;
+    while (i < options->delays_count && options->delays_us[i] != 0)
+        i++;
+    return i < options->delays_count && listed (options->systems, "taskmq") &&
+           listed (options->only, row->name);
+}
+
 static size_t run_growth (const options_t *options, point_t *out)
 {
     size_t count = 0;
-    bool wanted = listed (options->systems, "taskmq") && options->delays_us[0] == 0;
-    for (size_t i = 0; wanted && i < growth_rows_count; i++) {
-        if (listed (options->only, growth_rows[i]->name))
+    for (size_t i = 0; i < growth_rows_count; i++) {
+        if (growth_runs (options, growth_rows[i]))
             count +=
                 growth_measure (out + count, growth_rows[i], options->directory, options->sizes,
                                 options->rounds, options->seconds, options->quick);
@@ -273,15 +332,32 @@ static size_t run_growth (const options_t *options, point_t *out)
 
 static void usage (FILE *to)
 {
-    fputs ("usage: taskmq-bench [--quick] [--only ROW,…] [--systems NAME,…] [--rounds N]\n"
-           "                    [--seconds S] [--sizes N,…] [--slow-disk MS]… [--json FILE]\n"
-           "                    [--markdown FILE] [--directory DIR]\n\n"
-           "Runs each row on each system in alternation and prints medians and ratios.\n"
-           "--quick: one round, short rows, taskmq and the bare ceiling only.\n"
-           "--slow-disk: only rows marked *, with MS milliseconds added to each sync of the\n"
-           "servers' disk; 0 is the disk as it is. Without it, and without --quick and --only,\n"
-           "these rows are also run with 1 and 5 ms.\n\nrows:\n",
-           to);
+    fprintf (
+        to,
+        "usage: taskmq-bench [OPTION]…\n\n"
+        "Runs each row on each system in alternation and prints medians and ratios.\n\n"
+        "  --only ROW,…        these rows (default: all)\n"
+        "  --systems NAME,…    these systems (default: all that are installed)\n"
+        "  --rounds N          rounds, of which the medians are told (%d, --quick: 1)\n"
+        "  --seconds S         of one round of a row (%g, --quick: %g)\n"
+        "  --quick             short rows, small sizes, only %s\n"
+        "  --sizes N,…         of the rows by size, instead of their own\n"
+        "  --slow-disk MS      only rows marked *, with MS milliseconds added to each sync\n"
+        "                      of the servers; 0 is the disk as it is. Several times: each.\n"
+        "                      (Default: these rows with 0, 1 and 5 ms; with --quick or\n"
+        "                      --only 0.)\n"
+        "  --directory DIR     below it the servers have theirs, on the disk that is\n"
+        "                      measured (the current one)\n"
+        "  --json FILE         the figures for programs. For gnuplot they are beside it: of\n"
+        "                      x.json in x.dat, x-tails.dat and x-growth.dat\n"
+        "  --markdown FILE     the figures for people\n\n"
+        "Columns: \"server CPU us\" and \"clients' CPU us\" are processor time for one\n"
+        "operation of the row. \"taskmq against it\" is taskmq's rate divided by that of this\n"
+        "line; in the rows to_worker and notified the p50 of this line divided by taskmq's.\n"
+        "So above 1 taskmq is better. If taskmq is not measured, it is the first system.\n\n"
+        "Exit: 0 measured, 1 a system failed, 2 the command line cannot be followed.\n\n"
+        "rows:\n",
+        ROUNDS_DEFAULT, seconds_default, seconds_quick, systems_quick);
     for (size_t i = 0; i < rows_count; i++)
         fprintf (to, "%c %-18s %s\n", rows[i].slow ? '*' : ' ', rows[i].name, rows[i].says);
     fputs ("\nrows of taskmq alone, by size:\n", to);
@@ -291,8 +367,7 @@ static void usage (FILE *to)
     for (size_t i = 0; drivers[i]; i++)
         fprintf (to, " %s", drivers[i]->system);
     fputc ('\n', to);
-    if (left_out[0] != '\0')
-        fprintf (to, "left out of this build, for want of a client library:%s\n", left_out);
+    left_out_tell (to);
 }
 
 static double number (const char *text, double lowest, double highest)
@@ -304,6 +379,14 @@ static double number (const char *text, double lowest, double highest)
     return value;
 }
 
+static double whole_number (const char *text, double lowest, double highest)
+{
+    double value = number (text, lowest, highest);
+    if (value != floor (value))
+        misuse ("'%s' is not a whole number", text);
+    return value;
+}
+
 static void delay_add (options_t *options, const char *text)
 {
     if (options->delays_count == DELAYS_MAX)
@@ -311,18 +394,69 @@ static void delay_add (options_t *options, const char *text)
     options->delays_us[options->delays_count++] = lround (number (text, 0, 10000) * 1000);
 }
 
-static void known_rows (const char *list)
+static void known_row (const char *name)
 {
-    char *copy = need_memory (strdup (list));
-    for (char *save, *name = strtok_r (copy, ",", &save); name;
-         name = strtok_r (NULL, ",", &save)) {
-        size_t i = 0;
-        while (i < rows_count && strcmp (rows[i].name, name) != 0)
-            i++;
-        if (i == rows_count && !growth_knows (name))
-            misuse ("no such row: %s", name);
+    size_t i = 0;
+    while (i < rows_count && strcmp (rows[i].name, name) != 0)
+        i++;
+    if (i == rows_count && !growth_knows (name))
+        misuse ("no such row: '%s'", name);
+}
+
+/* What is asked for and would measure nothing. */
+
+static bool row_runs (const options_t *options, const row_t *row, const driver_t **systems,
+                      size_t systems_count)
+{
+    for (size_t i = 0; i < options->delays_count * systems_count; i++) {
+        long delay_us = options->delays_us[i / systems_count];
+        if ((delay_us == 0 || row->slow) && takes_part (systems[i % systems_count], row, delay_us))
+            return listed (options->only, row->name);
     }
-    free (copy);
+    return false;
+}
+
+static void judge_rows (const options_t *options, const driver_t **systems, size_t systems_count)
+{
+    size_t run = 0;
+    for (size_t i = 0; i < rows_count; i++) {
+        bool runs = row_runs (options, &rows[i], systems, systems_count);
+        if (!runs && options->only && listed (options->only, rows[i].name))
+            misuse ("row %s: none of these systems takes part in it on such a disk", rows[i].name);
+        run += runs;
+    }
+    for (size_t i = 0; i < growth_rows_count; i++) {
+        bool runs = growth_runs (options, growth_rows[i]);
+        if (!runs && options->only && listed (options->only, growth_rows[i]->name))
+            misuse ("row %s is of taskmq alone, on the disk as it is", growth_rows[i]->name);
+        run += runs;
+    }
+    if (run == 0)
+        misuse ("none of these systems takes part in any row on such a disk");
+}
+
+static void judge_sizes (const options_t *options)
+{
+    size_t run = 0;
+    for (size_t i = 0; options->sizes && i < growth_rows_count; i++) {
+        double list[GROWTH_SIZES_MAX];
+        if (!growth_runs (options, growth_rows[i]))
+            continue;
+        if (growth_sizes_parse (list, growth_rows[i], options->sizes) == 0)
+            misuse ("--sizes '%s': row %s takes up to %d whole numbers from %g to %d",
+                    options->sizes, growth_rows[i]->name, GROWTH_SIZES_MAX,
+                    growth_rows[i]->size_min, GROWTH_SIZE_LARGEST);
+        run++;
+    }
+    if (options->sizes && run == 0)
+        misuse ("--sizes: no row by size is run");
+}
+
+static void judge_file (const char *option, const char *path)
+{
+    const char *reason = path ? report_refused (path) : NULL;
+    if (reason)
+        misuse ("%s '%s': %s", option, path, reason);
 }
 
 static void options_parse (options_t *options, int argc, char **argv)
@@ -342,17 +476,15 @@ static void options_parse (options_t *options, int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    for (int c; (c = getopt_long (argc, argv, "h", table, NULL)) != -1;) {
+    int which = 0;
+    for (int c; (c = getopt_long (argc, argv, "h", table, &which)) != -1;) {
+        if (optarg && strncmp (optarg, "--", 2) == 0)
+            misuse ("--%s wants a value: '%s' is an option", table[which].name, optarg);
         switch (c) {
-        case 'q':
-            options->quick = true;
-            options->rounds = 1;
-            options->seconds = seconds_quick;
-            options->systems = options->systems ? options->systems : "taskmq,ceiling";
-            break;
+        case 'q': options->quick = true; break;
         case 'o': options->only = optarg; break;
         case 's': options->systems = optarg; break;
-        case 'r': options->rounds = (int) number (optarg, 1, ROUNDS_MAX); break;
+        case 'r': options->rounds = (int) whole_number (optarg, 1, ROUNDS_MAX); break;
         case 't': options->seconds = number (optarg, 0.1, 3600); break;
         case 'j': options->json = optarg; break;
         case 'm': options->markdown = optarg; break;
@@ -369,7 +501,13 @@ static void options_parse (options_t *options, int argc, char **argv)
         exit (2);
     }
     if (options->only)
-        known_rows (options->only);
+        each_name ("--only", options->only, known_row);
+    if (options->rounds == 0)
+        options->rounds = options->quick ? 1 : ROUNDS_DEFAULT;
+    if (options->seconds == 0)
+        options->seconds = options->quick ? seconds_quick : seconds_default;
+    if (options->quick && !options->systems)
+        options->systems = systems_quick;
     if (options->delays_count == 0) {
         memcpy (options->delays_us, delays_default_us, sizeof delays_default_us);
         options->delays_count = options->quick || options->only
@@ -381,15 +519,20 @@ static void options_parse (options_t *options, int argc, char **argv)
 int main (int argc, char **argv)
 {
     setvbuf (stdout, NULL, _IOLBF, 0);
-    options_t options = {.rounds = ROUNDS_DEFAULT, .seconds = seconds_default, .directory = "."};
+    options_t options = {.directory = "."};
     options_parse (&options, argc, argv);
 
     const driver_t *systems[SYSTEMS_MAX];
     size_t systems_count = choose_systems (&options, systems);
+    judge_rows (&options, systems, systems_count);
+    judge_sizes (&options);
+    judge_file ("--json", options.json);
+    judge_file ("--markdown", options.markdown);
     signals_watch ();
     options.directory = run_directory_make (options.directory);
     report_t report = {.rounds = options.rounds, .seconds = options.seconds};
     machine_look (&report.machine, options.directory);
+    report_machine (&report.machine);
     size_t samples_max = rows_count * systems_count * options.delays_count;
     sample_t *samples = need_memory (calloc (samples_max, sizeof *samples));
     point_t *points = need_memory (calloc (growth_rows_count * GROWTH_SIZES_MAX, sizeof *points));

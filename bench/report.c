@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { CELL_BYTES = 32, SYSTEMS_MAX = 32 };
 
@@ -70,8 +72,18 @@ static const char *ratio (char out[CELL_BYTES], const report_t *report, const sa
     return out;
 }
 
+void report_machine (const machine_t *machine)
+{
+    printf ("on %ld cores of %s, %s, %s; a sync of an append of 4 KiB takes %.0f us (p99 %.0f us); "
+            "load %.1f\n",
+            machine->cores, machine->processor, machine->system, machine->filesystem,
+            machine->sync_p50_us, machine->sync_p99_us, machine->load);
+}
+
 void report_table (const report_t *report, size_t first)
 {
+    char against[CELL_BYTES * 2];
+    snprintf (against, sizeof against, "%s against it", report->samples[0].driver->system);
     for (size_t i = first; i < report->count; i++) {
         const sample_t *sample = &report->samples[i];
         char cells[6][CELL_BYTES];
@@ -80,13 +92,13 @@ void report_table (const report_t *report, size_t first)
             printf ("\n%s: %s\n", sample->row->name, sample->row->says);
             if (sample->sync_delay_us > 0)
                 printf ("  on a disk slower by %g ms for each sync\n", delay_ms (sample));
-            printf ("  %-16s %10s %10s %10s %12s %10s %10s   %s\n", "", "per s", "p50 us", "p99 us",
-                    "CPU us/op", "client's", "memory", "first against it");
+            printf ("  %-16s %10s %10s %10s %13s %15s %10s   %s\n", "", "per s", "p50 us", "p99 us",
+                    "server CPU us", "clients' CPU us", "memory", against);
         }
-        printf ("  %-16s %10s %10s %10s %12s %10s %10s   %s\n", sample->driver->system,
+        printf ("  %-16s %10s %10s %10s %13s %15s %10s   %s\n", sample->driver->system,
                 cell (cells[0], figures->rate_per_s), cell (cells[1], figures->p50_us),
-                cell (cells[2], figures->p99_us), cell (cells[3], figures->broker_cpu_us),
-                cell (cells[5], figures->client_cpu_us), cell (cells[4], figures->rss_bytes),
+                cell (cells[2], figures->p99_us), cell (cells[3], figures->server_cpu_us),
+                cell (cells[5], figures->clients_cpu_us), cell (cells[4], figures->rss_bytes),
                 ratio ((char[CELL_BYTES]){0}, report, sample));
     }
 }
@@ -101,6 +113,25 @@ static FILE *begin (const char *path, char temporary[BENCH_PATH_MAX])
     if (!file)
         die ("%s: %s", temporary, strerror (errno));
     return file;
+}
+
+const char *report_refused (const char *path)
+{
+    char temporary[BENCH_PATH_MAX];
+    struct stat status;
+    if (path[0] == '\0')
+        return strerror (ENOENT);
+    if (strlen (path) + sizeof "-growth.dat.new" > sizeof temporary)
+        return strerror (ENAMETOOLONG);
+    if (stat (path, &status) == 0 && !S_ISREG (status.st_mode))
+        return S_ISDIR (status.st_mode) ? strerror (EISDIR) : "is no regular file";
+    snprintf (temporary, sizeof temporary, "%s.new", path);
+    FILE *file = fopen (temporary, "w");
+    if (!file)
+        return strerror (errno);
+    fclose (file);
+    unlink (temporary);
+    return NULL;
 }
 
 static void finish (FILE *file, const char *path, const char *temporary)
@@ -225,8 +256,8 @@ void report_json (const char *path, const report_t *report)
         json_number (file, "rate_per_s", figures->rate_per_s, 1);
         json_number (file, "p50_us", figures->p50_us, 1);
         json_number (file, "p99_us", figures->p99_us, 1);
-        json_number (file, "broker_cpu_us", figures->broker_cpu_us, 2);
-        json_number (file, "client_cpu_us", figures->client_cpu_us, 2);
+        json_number (file, "server_cpu_us", figures->server_cpu_us, 2);
+        json_number (file, "clients_cpu_us", figures->clients_cpu_us, 2);
         json_number (file, "rss_bytes", figures->rss_bytes, 0);
         json_tails (file, figures);
         fprintf (file, ",\"durability\":\"%s\"}", sample->driver->durability);
@@ -262,7 +293,7 @@ void report_plot_data (const char *json, const report_t *report)
     char temporary[BENCH_PATH_MAX];
     FILE *file = begin_beside (json, ".dat", path, temporary);
     fputs ("# case\tsystem\tdurability\tsync_delay_ms\trate_per_s\tp50_us\tp99_us"
-           "\tbroker_cpu_us\trss_bytes\tclient_cpu_us\n",
+           "\tserver_cpu_us\trss_bytes\tclients_cpu_us\n",
            file);
     for (size_t i = 0; i < report->count; i++) {
         const sample_t *sample = &report->samples[i];
@@ -272,9 +303,9 @@ void report_plot_data (const char *json, const report_t *report)
         plot_number (file, figures->rate_per_s);
         plot_number (file, figures->p50_us);
         plot_number (file, figures->p99_us);
-        plot_number (file, figures->broker_cpu_us);
+        plot_number (file, figures->server_cpu_us);
         plot_number (file, figures->rss_bytes);
-        plot_number (file, figures->client_cpu_us);
+        plot_number (file, figures->clients_cpu_us);
         fputc ('\n', file);
     }
     finish (file, path, temporary);
@@ -339,7 +370,7 @@ static void markdown_rows (FILE *file, const report_t *report)
         fprintf (file, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", sample->driver->system,
                  sample->driver->durability, cell (cells[0], figures->rate_per_s),
                  cell (cells[1], figures->p50_us), cell (cells[2], figures->p99_us),
-                 cell (cells[3], figures->broker_cpu_us), cell (cells[5], figures->client_cpu_us),
+                 cell (cells[3], figures->server_cpu_us), cell (cells[5], figures->clients_cpu_us),
                  cell (cells[4], figures->rss_bytes),
                  ratio ((char[CELL_BYTES]){0}, report, sample));
     }

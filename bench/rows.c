@@ -277,8 +277,8 @@ static void run (figures_t *out, const shape_t *shape, const driver_t *driver,
         .rate_per_s = operations / elapsed,
         .p50_us = histogram_us (latency, 0.5),
         .p99_us = histogram_us (latency, 0.99),
-        .broker_cpu_us = operations > 0 ? (double) cpu / operations : NAN,
-        .client_cpu_us = operations > 0 ? (double) own_cpu / operations : NAN,
+        .server_cpu_us = operations > 0 ? (double) cpu / operations : NAN,
+        .clients_cpu_us = operations > 0 ? (double) own_cpu / operations : NAN,
         .rss_bytes = (double) rss,
     };
     for (size_t i = 0; i < TAILS; i++)

@@ -69,7 +69,7 @@ static void run (point_t *out, server_t *server, double seconds)
     double idle = (double) (server_cpu_us (server) - cpu) / (seconds * 1e4);
     growth_ordinary (&figures, "life_pipelined", server, seconds);
     point_set_figures (
-        out, (const char *[5]){"rate_per_s", NULL, NULL, "broker_cpu_us", "rss_bytes"}, &figures);
+        out, (const char *[5]){"rate_per_s", NULL, NULL, "server_cpu_us", "rss_bytes"}, &figures);
     growth_ordinary (&figures, "to_worker", server, seconds);
     point_set_figures (out, (const char *[5]){NULL, "p50_us", "p99_us", NULL, NULL}, &figures);
     crowd_stop (&crowd);
@@ -86,6 +86,7 @@ const growth_row_t connections_row = {
     .name = "connections",
     .says = "with so many idle connections that send heartbeats: lives beside them, memory",
     .sizes = "connections",
+    .size_min = 1,
     .full = {1, 100, 1000, 10000},
     .quick = {1, 1000},
     .run = run,

@@ -276,6 +276,7 @@ const growth_row_t history_row = {
     .name = "history",
     .says = "first pages over a history with texts, labels and turns, while submissions go on",
     .sizes = "tasks",
+    .size_min = 1e4, /* with fewer some words find nothing */
     .full = {1e4, 1e5, 1e6},
     .quick = {1e4},
     .run = run_history,

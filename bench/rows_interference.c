@@ -141,6 +141,7 @@ const growth_row_t interference_row = {
     .name = "interference",
     .says = "submits every millisecond beside two clients that read without a pause",
     .sizes = "finished tasks",
+    .size_min = 1,
     .full = {1e5},
     .quick = {1e4},
     .run = run,

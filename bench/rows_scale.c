@@ -16,7 +16,7 @@ static void measure_lives (point_t *out, const server_t *server, double seconds)
     figures_t figures;
     growth_ordinary (&figures, "life_pipelined", server, seconds);
     point_set_figures (
-        out, (const char *[5]){"rate_per_s", NULL, NULL, "broker_cpu_us", "rss_bytes"}, &figures);
+        out, (const char *[5]){"rate_per_s", NULL, NULL, "server_cpu_us", "rss_bytes"}, &figures);
     growth_ordinary (&figures, "to_worker", server, seconds);
     point_set_figures (out, (const char *[5]){NULL, "p50_us", "p99_us", NULL, NULL}, &figures);
     growth_ordinary (&figures, "submit_sync", server, seconds);
@@ -62,6 +62,7 @@ const growth_row_t scale_live_row = {
     .name = "scale_live",
     .says = "with so many queued tasks: lives beside them, claims from among them, restart",
     .sizes = "queued tasks",
+    .size_min = 1,
     .full = {1e3, 1e5, 1e6},
     .quick = {1e3, 1e5},
     .run = run_live,
@@ -165,6 +166,7 @@ const growth_row_t scale_terminal_row = {
     .name = "scale_terminal",
     .says = "with so many finished tasks of 200 bytes: lives beside them, reads, file, restart",
     .sizes = "finished tasks",
+    .size_min = PAGE, /* a page is full */
     .full = {1e4, 1e5, 1e6},
     .quick = {1e4, 1e5},
     .run = run_terminal,

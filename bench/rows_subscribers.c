@@ -110,13 +110,13 @@ static void measure (point_t *out, server_t *server, size_t healthy, size_t stal
     point_set (out, "rate_per_s", events / elapsed);
     point_set (out, "p50_us", histogram_us (latency, 0.5));
     point_set (out, "p99_us", histogram_us (latency, 0.99));
-    point_set (out, "broker_cpu_us", (double) cpu / events);
+    point_set (out, "server_cpu_us", (double) cpu / events);
     point_set (out, "rss_bytes", full);
     point_set (out, "events_per_s", (double) pace->count / elapsed);
     point_set (out, "events_per_message", events / (double) crowd_messages (crowd));
     point_set (out, "submit_p50_us", histogram_us (&pace->latency, 0.5));
     point_set (out, "submit_p99_us", histogram_us (&pace->latency, 0.99));
-    point_set (out, "broker_cpu_percent", (double) cpu / (elapsed * 1e4));
+    point_set (out, "server_cpu_percent", (double) cpu / (elapsed * 1e4));
     if (out->row == &stalled_row) /* of few it would be the noise of all other memory */
         point_set (out, "bytes_each_stalled",
                    stalled >= STALLED_MANY ? (full - empty) / (double) stalled : NAN);
@@ -138,6 +138,7 @@ const growth_row_t subscribers_row = {
     .name = "subscribers",
     .says = "so many subscribers of 1,000 events a second, each sees every one of them",
     .sizes = "subscribers",
+    .size_min = 1,
     .full = {1, 10, 100, 1000},
     .quick = {1, 100},
     .run = run_subscribers,
@@ -153,6 +154,7 @@ const growth_row_t stalled_row = {
     .name = "stalled",
     .says = "10 subscribers of 1,000 events a second beside so many that do not read",
     .sizes = "stalled subscribers",
+    .size_min = 0,
     .full = {0, 100, 1000},
     .quick = {0, 100},
     .run = run_stalled,

@@ -143,6 +143,7 @@ const growth_row_t transfers_row = {
     .name = "transfers",
     .says = "lives and heartbeats beside the upload of one large body, and of ten at once",
     .sizes = "MiB of a body",
+    .size_min = 1,
     .full = {1024},
     .quick = {16},
     .run = run,

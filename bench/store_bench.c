@@ -44,7 +44,8 @@
 #include "taskmq.pb-c.h"
 
 enum {
-    FIELD_EVENTS = 1, /* of taskmq.EventList */
+    FIELD_EVENTS = 1,       /* of taskmq.EventList */
+    COUNT_MAX = 1000000000, /* of lives, tasks, and lives a batch */
     PAYLOAD_BYTES = 200,
     RESULT_BYTES = 100,
     DIRTY_TASKS_MAX = 4000 /* the soft limit on what is not written back (A12) */
@@ -576,35 +577,69 @@ static void reads (const char *directory, size_t tasks)
     free (bench.last_seqs);
 }
 
+static void usage (FILE *to)
+{
+    fputs ("usage: store-bench DIRECTORY [LIVES [LIVES-PER-BATCH...]]\n"
+           "       store-bench DIRECTORY scale TASKS\n"
+           "       store-bench DIRECTORY export [LIVES]\n"
+           "       store-bench DIRECTORY reads TASKS\n\n"
+           "LIVES is 100000, and a batch has 1, 10, 100 and 1000 of them, where nothing is said.\n"
+           "scale opens a store with so many tasks, reads looks into it, export tells what the\n"
+           "threads behind it take; without LIVES it leaves the files to be compared.\n",
+           to);
+}
+
+static size_t count_of (const char *text)
+{
+    char *end;
+    unsigned long long value = strtoull (text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value == 0 || value > COUNT_MAX) {
+        fprintf (stderr, "store-bench: '%s' is not a number from 1 to %d\n", text, COUNT_MAX);
+        exit (2);
+    }
+    return (size_t) value;
+}
+
+static void run_batches (const char *directory, int count, char **arguments)
+{
+    size_t lives = count > 0 ? count_of (arguments[0]) : 100000;
+    for (int i = 1; i < count; i++)
+        count_of (arguments[i]); /* before anything is measured */
+    if (count <= 1) {
+        run (directory, lives < 20 ? 1 : lives / 20, 1);
+        run (directory, lives < 2 ? 1 : lives / 2, 10);
+        run (directory, lives, 100);
+        run (directory, lives, 1000);
+    }
+    for (int i = 1; i < count; i++)
+        run (directory, lives, count_of (arguments[i]));
+}
+
 int main (int argc, char **argv)
 {
-    if (argc < 2) {
-        fprintf (stderr, "usage: store-bench DIRECTORY [LIVES [LIVES-PER-BATCH...]]\n"
-                         "       store-bench DIRECTORY scale TASKS\n"
-                         "       store-bench DIRECTORY export [LIVES]\n"
-                         "       store-bench DIRECTORY reads TASKS\n");
-        return 2;
-    }
-    mkdir (argv[1], 0700);
-    if (argc == 4 && (strcmp (argv[2], "scale") == 0 || strcmp (argv[2], "reads") == 0)) {
-        (argv[2][0] == 's' ? scale : reads) (argv[1], strtoul (argv[3], NULL, 10));
-        remove_files (argv[1]);
-        return rmdir (argv[1]) == 0 ? 0 : 1;
-    }
-    if ((argc == 3 || argc == 4) && strcmp (argv[2], "export") == 0) {
-        export(argv[1], argc == 4 ? strtoul (argv[3], NULL, 10) : 0);
+    if (argc == 2 && strcmp (argv[1], "--help") == 0) {
+        usage (stdout);
         return 0;
     }
-    size_t lives = argc > 2 ? strtoul (argv[2], NULL, 10) : 100000;
-    if (argc <= 3) {
-        run (argv[1], lives / 20, 1);
-        run (argv[1], lives / 2, 10);
-        run (argv[1], lives, 100);
-        run (argv[1], lives, 1000);
+    const char *what = argc > 2 ? argv[2] : "";
+    bool large = strcmp (what, "scale") == 0 || strcmp (what, "reads") == 0;
+    bool exports = strcmp (what, "export") == 0;
+    if (argc < 2 || argv[1][0] == '-' || (large && argc != 4) || (exports && argc > 4)) {
+        usage (stderr);
+        return 2;
     }
-    for (int i = 3; i < argc; i++)
-        run (argv[1], lives, strtoul (argv[i], NULL, 10));
+    size_t tasks = (large || exports) && argc == 4 ? count_of (argv[3]) : 0;
+    if (!large && !exports && argc > 2)
+        count_of (what);
+    mkdir (argv[1], 0700);
+    if (exports) {
+        export(argv[1], tasks);
+        return 0;
+    }
+    if (large)
+        (what[0] == 's' ? scale : reads) (argv[1], tasks);
+    else
+        run_batches (argv[1], argc - 2, argv + 2);
     remove_files (argv[1]);
-    rmdir (argv[1]);
-    return 0;
+    return rmdir (argv[1]) == 0 || !large ? 0 : 1;
 }
