@@ -141,7 +141,7 @@ void ledger_make (world_t *world)
     self->options = (store_options_t) STORE_OPTIONS_INIT;
     self->options.directory = self->directory;
     self->options.planted_bug = world->options.planted_bug;
-    self->facade = (facade_t){{&FACADE}, world};
+    self->facade = (facade_t){{.backend = &FACADE}, world};
     gate_init (&self->gate);
 }
 
