@@ -168,6 +168,20 @@ static void tell_upgrade (store_t *store)
                            LOG_NUMBER ("schema", stats.schema), LOG_TEXT ("copy", copy)));
 }
 
+static void tell_lost (const lost_t *lost)
+{
+    if (lost->first == 0)
+        log_write (LOG_LEVEL_WARNING, "COMMITS-LOST",
+                   "commits before this start may be lost; which ones nothing tells",
+                   LOG_FIELDS (LOG_TEXT ("why", lost->why)));
+    else
+        log_write (LOG_LEVEL_WARNING, "COMMITS-LOST",
+                   "the newest commits before this start are lost",
+                   LOG_FIELDS (LOG_NUMBER ("batches", lost->last - lost->first + 1),
+                               LOG_NUMBER ("from_batch", lost->first),
+                               LOG_NUMBER ("to_batch", lost->last), LOG_TEXT ("why", lost->why)));
+}
+
 /* A database that is out of reach is waited for at a start, too, until somebody says stop. */
 static void wait_for_store (const daemon_t *self, const store_error_t *error)
 {
@@ -237,11 +251,8 @@ static exits_t open_store (daemon_t *self)
                            LOG_NUMBER ("epoch", self->boot.epoch),
                            LOG_NUMBER ("recovered_batches", self->boot.recovered_batches),
                            LOG_TEXT ("journal", way == NULL ? "none" : way)));
-    if (self->boot.journal_cut)
-        log_write (LOG_LEVEL_WARNING, "COMMITS-LOST",
-                   "the newest commits before this start are lost: they were not synced to the disk"
-                   " (--synchronous normal), or were given up by the file journal.cut",
-                   NULL);
+    if (self->boot.lost.why != NULL)
+        tell_lost (&self->boot.lost);
     if (self->config.numbers[CONFIG_SYNCHRONOUS] != 0)
         log_write (LOG_LEVEL_WARNING, "SYNCHRONOUS-NORMAL",
                    "commits are not synced to the disk: a loss of power may lose work that was"
@@ -295,7 +306,7 @@ static exits_t judge_events (daemon_t *self, const event_files_end_t *end)
               "missing: --accept-rollback",
               why);
     /* A journal that was cut was given up before. */
-    if (!self->config.accept_rollback && !self->boot.journal_cut)
+    if (!self->config.accept_rollback && self->boot.lost.why == NULL)
         return exits_fail (EXITS_ROLLBACK, text);
     options->why = EVENT_ANCHOR_ROLLBACK;
     return accept_rollback (self, why);

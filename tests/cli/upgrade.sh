@@ -34,6 +34,24 @@ for stored in schema-6 schema-7 schema-7-db schema-7-log schema-8 schema-9 schem
     out_has 'no damage$'
 done
 
+# Without the log of journal.db: no start takes that, however often it is tried, and --check says so.
+for stored in schema-6 schema-7 schema-7-db; do
+    mkdir -m 700 other
+    tar -xzf "$TASKMQ_SOURCE/tests/stored/$stored.tar.gz" -C other
+    mv other/journal.db-wal kept
+    run 15 taskmqd --check --data other
+    out_has 'journal\.db-wal is missing: '
+    [ -e other/journal.db-wal ] && fail 'the check made a log'
+    for again in 1 2; do
+        run 9 taskmqd --data other --listen "ipc://$PWD/other.sock"
+        err_has 'journal\.db-wal is missing: .* put it back'
+        [ -e other/journal.db-wal ] && fail "start $again made a log"
+    done
+    mv kept other/journal.db-wal
+    run 0 taskmqd --check --data other
+    rm -rf other
+done
+
 # An older version finds newer data: here this one does.
 printf '\000\000\000\143' | dd of=.taskmq/taskmq.db bs=1 seek=60 conv=notrunc 2>err
 run 8 taskmqd

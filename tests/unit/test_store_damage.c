@@ -15,6 +15,7 @@
 
 #include "export/event_page.h"
 #include "store/audit.h"
+#include "store/journal/journal.h"
 #include "store_support.h"
 
 enum { LIVE = 1, SMALL, LARGE, LABELLED, RETRIED, WHOLE, GONE, TASKS = GONE, LARGE_BYTES = 5000 };
@@ -665,12 +666,38 @@ static void a_log_without_syncs_ends_where_one_is_missing (void **state)
     int fd = log_open (f);
     flip (fd, FIRST + 2 * BLOCK + CONTENT + 50, 0);
     close (fd);
-    assert_int_equal (audit (f, &report), 0);
-    f->options.synchronous_normal = false; /* whatever this start is asked for */
-    assert_in_range (tasks_after_start (f), 1, BATCHES - 1);
-    assert_true (f->boot.journal_cut);
-    assert_in_range (tasks_after_start (f), 1, BATCHES - 1);
-    assert_false (f->boot.journal_cut);
+    assert_int_equal (audit (f, &report), 1); /* it tells that commits are lost */
+    f->options.synchronous_normal = false;    /* whatever this start is asked for */
+    uint64_t tasks = (uint64_t) tasks_after_start (f);
+    assert_in_range (tasks, 1, BATCHES - 1);
+    assert_non_null (strstr (f->boot.lost.why, "--synchronous normal"));
+    assert_int_equal (f->boot.lost.first, report.batches + 1);
+    assert_int_equal (f->boot.lost.last, BATCHES);
+    assert_int_equal (tasks_after_start (f), tasks);
+    assert_null (f->boot.lost.why);
+    finish (f);
+}
+
+/* Both say what the file journal.cut gives up. */
+static void what_is_given_up_is_told (void **state)
+{
+    (void) state;
+    store_audit_t report;
+    fixture_t *f = killed (false);
+    char path[160];
+    int fd = log_open (f);
+    flip (fd, FIRST + 2 * BLOCK + CONTENT + 50, 0);
+    close (fd);
+    assert_int_equal (audit (f, &report), 1);
+    snprintf (path, sizeof (path), "%s/" JOURNAL_CUT_FILE, f->directory);
+    fclose (fopen (path, "w"));
+    assert_int_equal (audit (f, &report), 1);
+    assert_int_equal (access (path, F_OK), 0); /* it stands for a start */
+    assert_int_equal (report.batches, 2);
+    assert_int_equal (tasks_after_start (f), 2);
+    assert_non_null (strstr (f->boot.lost.why, JOURNAL_CUT_FILE));
+    assert_int_equal (f->boot.lost.first, 3);
+    assert_int_equal (f->boot.lost.last, BATCHES);
     finish (f);
 }
 
@@ -723,6 +750,7 @@ int main (void)
         cmocka_unit_test (events_of_a_damaged_namespace_are_left_out),
         cmocka_unit_test (a_flipped_bit_in_the_log_is_not_its_end),
         cmocka_unit_test (a_log_without_syncs_ends_where_one_is_missing),
+        cmocka_unit_test (what_is_given_up_is_told),
         cmocka_unit_test (older_commits_prove_nothing),
         cmocka_unit_test (a_flipped_bit_in_a_header_does_no_harm),
     };

@@ -231,8 +231,36 @@ static void an_earlier_journal_without_its_log_is_refused (void **state)
     assert_int_equal (store_open (&f->store, "sqlite", &f->options, &f->boot, &error),
                       STORE_ERROR_CORRUPT);
     assert_non_null (strstr (error.text, "journal.db-wal is missing"));
+    for (int i = 0; i < 2; i++) { /* neither of them leaves one behind that the next would take */
+        store_audit_t report = {.found = show};
+        assert_int_equal (store_audit (&report, f->directory, &error), STORE_OK);
+        assert_int_equal (report.findings, 1);
+        assert_false (is_there (f, "journal.db-wal"));
+        assert_int_equal (store_open (&f->store, "sqlite", &f->options, &f->boot, &error),
+                          STORE_ERROR_CORRUPT);
+        assert_non_null (strstr (error.text, "journal.db-wal is missing"));
+        assert_false (is_there (f, "journal.db-wal"));
+    }
     move (f, "kept.db-wal", "journal.db-wal");
     assert_taken_over (f, COMMITS);
+    assert_null (f->boot.lost.why);
+}
+
+/* Somebody says that journal.db has it all, as here. Nothing proves it, so that is told. */
+static void an_empty_log_of_an_earlier_journal_is_told (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error;
+    store_audit_t report = {.found = show};
+    char path[160];
+    move (f, "journal.db-wal", "kept.db-wal");
+    path_of (f, "journal.db-wal", path);
+    fclose (fopen (path, "w"));
+    assert_int_equal (store_audit (&report, f->directory, &error), STORE_OK);
+    assert_int_equal (report.findings, 1);
+    assert_taken_over (f, COMMITS);
+    assert_non_null (strstr (f->boot.lost.why, "journal.db-wal is empty"));
+    assert_int_equal (f->boot.lost.first, 0);
 }
 
 static void a_missing_journal_is_no_earlier_one (void **state)
@@ -259,6 +287,7 @@ int main (void)
         TEST (the_journal_of_an_earlier_version_is_taken_over),
         TEST (a_takeover_that_was_cut_short_is_repeated),
         TEST (an_earlier_journal_without_its_log_is_refused),
+        TEST (an_empty_log_of_an_earlier_journal_is_told),
         TEST (a_missing_journal_is_no_earlier_one),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -15,6 +15,15 @@
 #include "core/data/batch.h"
 #include "core/data/search.h"
 
+/* Commits of before this start that it does not have, and never will. */
+typedef struct lost {
+    const char *why; /* static, for people; NULL: nothing is lost */
+    /* Batches, which are numbered without gaps; first 0: which ones is not known, not even that
+     * there were any. Behind the last one there may be more, of which nothing is left. */
+    uint64_t first;
+    uint64_t last;
+} lost_t;
+
 /* What a freshly opened store knows. */
 typedef struct boot {
     uint64_t generation;  /* of the event history, random, changes only when history was cut */
@@ -25,7 +34,7 @@ typedef struct boot {
     int64_t newest_ms;    /* batch_t.expiry_ms of the newest commit, 0 for none (S20) */
     uint64_t tasks;       /* stored tasks */
     uint64_t recovered_batches; /* that stood in the journal */
-    bool journal_cut;           /* commits that were not synced were lost with the power */
+    lost_t lost;                /* with the power, or because somebody gave them up */
     const char *journal_way;    /* how the journal is written: a word for the log, or NULL */
 } boot_t;
 /* Numbers and positions once given are not given again after a failed commit; the gap is harmless,

@@ -43,7 +43,7 @@ struct journal {
     scan_t found;
     scan_log_t log;
     uint64_t file_bytes;
-    bool cut;
+    lost_t lost;
     bytes_t body; /* what is being committed; of the committing thread */
 
     pthread_mutex_t lock; /* guards what follows: the file is handed over with it */
@@ -115,6 +115,9 @@ static const uint64_t SALT_UNSYNCED = 1;
 /* What the tables have was in the file before, and tables that need it were told that it is of
  * their epoch (journal_begin): a file without either is an older copy, or has lost it, and may lack
  * what the tables do not have, too. */
+static const char NOT_SYNCED[] = "they were not synced to the disk (--synchronous normal)";
+static const char GIVEN_UP[] = "they were given up by the file " JOURNAL_CUT_FILE;
+
 static store_code_t judge_age (journal_t *self, bool needed, store_error_t *error)
 {
     const scan_t *found = &self->found;
@@ -123,8 +126,11 @@ static store_code_t judge_age (journal_t *self, bool needed, store_error_t *erro
     if (!needed || self->tables.clean || (!older && newest >= self->tables.written))
         return STORE_OK;
     bool silent = found->count == 0 && (found->run.salt & SALT_UNSYNCED) != 0;
-    self->cut = self->options.unsynced || found->unsynced || silent || is_given_up (self);
-    if (self->cut)
+    if (self->options.unsynced || found->unsynced || silent)
+        self->lost.why = NOT_SYNCED;
+    else if (is_given_up (self))
+        self->lost.why = GIVEN_UP;
+    if (self->lost.why != NULL)
         return STORE_OK;
     return store_fail (
         error, STORE_ERROR_CORRUPT,
@@ -143,9 +149,15 @@ static store_code_t judge_log (journal_t *self, store_error_t *error)
     scan_log (&self->log, &self->found, self->tables.written);
     if (!self->log.gap)
         return STORE_OK;
-    self->cut = self->cut || self->log.unsynced || is_given_up (self);
-    if (self->cut)
+    if (self->log.unsynced)
+        self->lost.why = NOT_SYNCED;
+    else if (is_given_up (self))
+        self->lost.why = GIVEN_UP;
+    if (self->lost.why != NULL) {
+        self->lost.first = self->log.last + 1;
+        self->lost.last = self->log.upto;
         return STORE_OK;
+    }
     return store_fail (error, STORE_ERROR_CORRUPT,
                        "%s: is damaged behind batch %llu, before commits that were acknowledged "
                        "(up to batch %llu, from byte %llu on): restore a backup; an empty file "
@@ -299,8 +311,13 @@ store_code_t journal_replay (journal_t *self, journal_visit_t *each, void *conte
     for (size_t i = 0; code == STORE_OK && i < self->log.count; i++)
         code = replay_commit (&replay, self->log.commits[i], &content, error);
     bytes_free (&content);
-    *cut = self->cut;
+    *cut = self->lost.why != NULL;
     return code;
+}
+
+lost_t journal_lost (const journal_t *self)
+{
+    return self->lost;
 }
 
 store_code_t journal_recover_archive (journal_t *self, store_error_t *error)

@@ -8,7 +8,7 @@
 #ifndef TASKMQ_STORE_JOURNAL_H
 #define TASKMQ_STORE_JOURNAL_H
 
-#include "core/data/batch.h"
+#include "core/data/lookup.h"
 #include "store/error.h"
 #include "store/journal/device.h"
 #include "store/journal/form.h"
@@ -49,6 +49,8 @@ void journal_free (journal_t **self);
 typedef store_code_t journal_visit_t (void *context, batch_t *batch, store_error_t *error);
 store_code_t journal_replay (journal_t *self, journal_visit_t *each, void *context, bool *cut,
                              store_error_t *error);
+/* Which those are; of an opened journal, until journal_begin. */
+lost_t journal_lost (const journal_t *self);
 /* Gives the archive what the file still has of the newest start, also what the tables hold. Between
  * the opening and journal_begin. */
 store_code_t journal_recover_archive (journal_t *self, store_error_t *error);

@@ -6,6 +6,7 @@
  * before. A log that stands beside a file is read with it. */
 #include "store/audit.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -14,7 +15,7 @@
 #include "arena.h"
 #include "store/checksum.h"
 #include "store/journal/journal.h"
-#include "store/journal/journal_codec.h"
+#include "store/sqlite/old_journal.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/wal_scan.h"
@@ -34,7 +35,6 @@ static const char TOMBSTONES[] =
     "SELECT ns, id, number, code, at, sum, owner, queue FROM tombstone";
 static const char EVENTS[] = "SELECT " ROW_EVENTS_COLUMNS " FROM event ORDER BY key";
 static const char KIND_ROWS[] = "SELECT kind, key, body, sum, expires_at FROM row";
-static const char BATCHES[] = "SELECT batch, body FROM journal WHERE batch > 0";
 
 typedef struct check {
     store_audit_t *report;
@@ -216,21 +216,6 @@ static void check_kind_row (check_t *self, sqlite3_stmt *row)
     }
 }
 
-static void check_batch (check_t *self, sqlite3_stmt *row)
-{
-    journal_head_t head;
-    bool newer;
-    batch_t *batch = journal_decode (sqlite3_column_blob (row, 1),
-                                     (size_t) sqlite3_column_bytes (row, 1), &head, &newer);
-    if (batch == NULL) {
-        self->report->batches++;
-        found (self, "damaged: batch", sqlite3_column_int64 (row, 0));
-        return;
-    }
-    note_batch (self->report, batch);
-    batch_free (batch);
-}
-
 /* What is in the tables behind the tasks. */
 static void check_others (check_t *self)
 {
@@ -270,29 +255,24 @@ static void note_version (store_audit_t *report, int64_t version)
     report->upgraded = version == SCHEMA_TABLES_VERSION ? 0 : SCHEMA_TABLES_VERSION;
 }
 
-static store_code_t check_parts (check_t *self, const char *directory, bool tables,
-                                 store_error_t *error)
+static store_code_t check_parts (check_t *self, const char *directory, store_error_t *error)
 {
     bool cut;
     const bool whole = !self->report->tasks_only;
     if (whole && wal_scan (directory, self->file, &cut, error) != STORE_OK)
         found_error (self, error);
     int64_t version = 0;
-    store_code_t code = schema_open_unchanged (&self->db, directory, tables, &version, error);
+    store_code_t code = schema_open_unchanged (&self->db, directory, true, &version, error);
     if (code == STORE_ERROR_CORRUPT) {
         found_error (self, error);
         return STORE_OK;
     }
     if (code != STORE_OK)
         return code;
-    if (tables)
-        note_version (self->report, version);
+    note_version (self->report, version);
     if (whole)
         each_row (self, STRUCTURE, check_structure);
-    if (tables)
-        code = check_tables (self, error);
-    else if (version == SCHEMA_JOURNAL_VERSION)
-        each_row (self, BATCHES, check_batch);
+    code = check_tables (self, error);
     if (code == STORE_ERROR_CORRUPT) {
         found_error (self, error);
         code = STORE_OK;
@@ -302,27 +282,27 @@ static store_code_t check_parts (check_t *self, const char *directory, bool tabl
 }
 
 /* SQLite makes an empty log where there is none: that goes again. */
-static store_code_t check_file (store_audit_t *report, const char *directory, bool tables,
+static store_code_t check_file (store_audit_t *report, const char *directory,
                                 journal_tables_t *found, store_error_t *error)
 {
-    check_t self = {.report = report, .file = tables ? SCHEMA_TABLES_FILE : SCHEMA_JOURNAL_FILE};
+    check_t self = {.report = report, .file = SCHEMA_TABLES_FILE};
     char log[PATH_MAX];
     snprintf (log, sizeof (log), "%s/%s-wal", directory, self.file);
     struct stat status;
     bool had_log = stat (log, &status) == 0;
-    store_code_t code = check_parts (&self, directory, tables, error);
+    store_code_t code = check_parts (&self, directory, error);
     if (!had_log && stat (log, &status) == 0 && status.st_size == 0)
         unlink (log);
-    if (tables)
-        *found = self.tables;
+    *found = self.tables;
     return code;
 }
 
-static bool is_there (const char *directory, const char *name)
+static bool has_log (const char *directory)
 {
     char path[PATH_MAX];
-    snprintf (path, sizeof (path), "%s/%s", directory, name);
-    return access (path, F_OK) == 0;
+    struct stat status;
+    snprintf (path, sizeof (path), "%s/" JOURNAL_FILE, directory);
+    return stat (path, &status) != 0 ? errno != ENOENT : status.st_size > 0;
 }
 
 static store_code_t count_batch (void *context, batch_t *batch, store_error_t *error)
@@ -337,37 +317,78 @@ static store_code_t count_batch (void *context, batch_t *batch, store_error_t *e
     return STORE_OK;
 }
 
-/* As a start reads it. */
-static store_code_t check_journal (store_audit_t *report, const char *directory,
-                                   const journal_tables_t *tables, store_error_t *error)
+/* A start goes on, and these are lost. */
+static void found_lost (check_t *self, const lost_t *lost)
 {
-    check_t self = {.report = report};
+    char text[400];
+    if (lost->why == NULL)
+        return;
+    if (lost->first == 0)
+        snprintf (text, sizeof (text), "a start goes on, and commits may be lost: %s", lost->why);
+    else
+        snprintf (text, sizeof (text),
+                  "a start goes on without %llu batches, from batch %llu to %llu: %s",
+                  (unsigned long long) (lost->last - lost->first + 1),
+                  (unsigned long long) lost->first, (unsigned long long) lost->last, lost->why);
+    found (self, text, -1);
+}
+
+/* As a start reads them. *self: of which this is a part. */
+static store_code_t check_old (check_t *self, old_journal_t *old, store_error_t *error)
+{
+    lost_t lost = {NULL, 0, 0};
+    store_code_t code = old_journal_judge (old, &self->tables, &lost, error);
+    if (code == STORE_OK)
+        found_lost (self, &lost);
+    return code == STORE_OK
+               ? old_journal_replay (old, &self->tables, count_batch, self->report, error)
+               : code;
+}
+
+static store_code_t check_log (check_t *self, const char *directory, bool needed,
+                               store_error_t *error)
+{
     journal_t *journal = NULL;
     bool cut;
     const journal_options_t options = {.directory = directory};
-    store_code_t code = journal_open (&journal, &options, tables, true, error);
+    store_code_t code = journal_open (&journal, &options, &self->tables, needed, error);
     if (code == STORE_OK)
-        code = journal_replay (journal, count_batch, report, &cut, error);
+        code = journal_replay (journal, count_batch, self->report, &cut, error);
+    if (code == STORE_OK) {
+        lost_t lost = journal_lost (journal);
+        found_lost (self, &lost);
+    }
     journal_free (&journal);
+    return code;
+}
+
+/* The journal of an earlier version stands for a missing one. So does nothing where the tables need
+ * none, as in a directory that was restored: the start makes one. */
+static store_code_t check_journals (store_audit_t *report, const char *directory,
+                                    const journal_tables_t *tables, store_error_t *error)
+{
+    check_t self = {.report = report, .file = SCHEMA_JOURNAL_FILE, .tables = *tables};
+    old_journal_t *old = NULL;
+    store_code_t code = old_journal_open (&old, directory, error);
+    bool needed = !tables->clean && (old == NULL || old_journal_is_empty (old));
+    if (code == STORE_OK && old != NULL)
+        code = check_old (&self, old, error);
+    old_journal_free (&old);
+    self.file = JOURNAL_FILE;
+    if (code == STORE_OK && (needed || has_log (directory)))
+        code = check_log (&self, directory, needed, error);
     if (code != STORE_ERROR_CORRUPT)
         return code;
     found_error (&self, error);
     return STORE_OK;
 }
 
-/* The journal of an earlier version stands for a missing one. So does nothing where the tables need
- * none, as in a directory that was restored: the start makes one. */
 store_code_t store_audit (store_audit_t *self, const char *directory, store_error_t *error)
 {
     self->findings = self->tasks = self->blocks = self->batches = 0;
     self->generation = self->last_pos = 0;
     self->schema = self->upgraded = 0;
     journal_tables_t tables = {0};
-    store_code_t code = check_file (self, directory, true, &tables, error);
-    bool old = is_there (directory, SCHEMA_JOURNAL_FILE);
-    if (code == STORE_OK && old)
-        code = check_file (self, directory, false, &tables, error);
-    if (code != STORE_OK || (!is_there (directory, JOURNAL_FILE) && (old || tables.clean)))
-        return code;
-    return check_journal (self, directory, &tables, error);
+    store_code_t code = check_file (self, directory, &tables, error);
+    return code == STORE_OK ? check_journals (self, directory, &tables, error) : code;
 }

@@ -35,40 +35,39 @@ enum { MARK_NUMBERS = 3, MARK_BYTES = MARK_NUMBERS * 8 + CHECKSUM_BYTES };
 struct old_journal {
     char *directory;
     sqlite3 *db;
-    bool had_log; /* when it was opened */
+    bool had_log;   /* when it was opened */
+    bool empty_log; /* … without a byte */
+    bool cut;       /* the log ends where it was not synced, before commits */
     int64_t version;
 };
 
-static bool is_there (const char *directory, const char *name)
+static bool is_there (const char *directory, const char *name, struct stat *status)
 {
     char path[PATH_MAX];
-    struct stat status;
     snprintf (path, sizeof (path), "%s/%s", directory, name);
-    return lstat (path, &status) == 0;
+    return lstat (path, status) == 0;
 }
 
-store_code_t old_journal_open (old_journal_t **out, const store_options_t *options, bool *cut,
-                               store_error_t *error)
+store_code_t old_journal_open (old_journal_t **out, const char *directory, store_error_t *error)
 {
+    struct stat status;
+    bool cut;
     *out = NULL;
-    *cut = false;
-    if (!is_there (options->directory, SCHEMA_JOURNAL_FILE))
+    if (!is_there (directory, SCHEMA_JOURNAL_FILE, &status))
         return STORE_OK;
-    store_code_t code = wal_scan (options->directory, SCHEMA_JOURNAL_FILE, cut, error);
+    store_code_t code = wal_scan (directory, SCHEMA_JOURNAL_FILE, &cut, error);
     if (code != STORE_OK)
         return code;
     old_journal_t *self = memory_zero (1, sizeof (*self));
-    self->directory = memory_text (options->directory);
-    self->had_log = is_there (options->directory, SCHEMA_JOURNAL_FILE "-wal");
-    code = schema_open_journal (&self->db, options, &self->version, error);
-    if (code == STORE_OK) {
-        int persists = self->had_log; /* a start that is refused leaves what it found */
-        sqlite3_file_control (self->db, "main", SQLITE_FCNTL_PERSIST_WAL, &persists);
-        sqlite3_db_config (self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    self->directory = memory_text (directory);
+    self->cut = cut;
+    self->had_log = is_there (directory, SCHEMA_JOURNAL_FILE "-wal", &status);
+    self->empty_log = self->had_log && status.st_size == 0;
+    code = schema_open_journal (&self->db, directory, self->had_log, &self->version, error);
+    if (code == STORE_OK)
         *out = self;
-    } else {
+    else
         old_journal_free (&self);
-    }
     return code;
 }
 
@@ -153,11 +152,15 @@ static store_code_t mark_read (old_journal_t *self, mark_t *out, bool *found, st
     return code;
 }
 
-store_code_t old_journal_judge (old_journal_t *self, const journal_tables_t *tables,
+store_code_t old_journal_judge (old_journal_t *self, const journal_tables_t *tables, lost_t *lost,
                                 store_error_t *error)
 {
     mark_t mark = {0};
     bool found = false;
+    if (self->cut)
+        lost->why = "they were not synced to the disk (--synchronous normal)";
+    if (old_journal_is_empty (self))
+        return STORE_OK;
     store_code_t code = mark_read (self, &mark, &found, error);
     if (code != STORE_OK || !found)
         return code;
@@ -172,7 +175,10 @@ store_code_t old_journal_judge (old_journal_t *self, const journal_tables_t *tab
                            " but had all up to %llu; its log is damaged or gone",
                            self->directory, (unsigned long long) tables->written,
                            (unsigned long long) mark.written);
-    if (mark.epoch == tables->epoch && !tables->clean && !self->had_log)
+    bool needed = mark.epoch == tables->epoch && !tables->clean;
+    if (needed && self->empty_log)
+        lost->why = "journal.db-wal is empty: what was in it is lost, unless journal.db has it";
+    if (needed && !self->had_log)
         return store_fail (error, STORE_ERROR_CORRUPT,
                            "%s-wal is missing: the broker was killed, and its newest commits were"
                            " there; put it back. If another program has moved it into journal.db,"
@@ -252,6 +258,8 @@ store_code_t old_journal_replay (old_journal_t *self, const journal_tables_t *ta
 {
     replay_t replay = {self, tables->generation, tables->epoch, tables->written, 0};
     sqlite3_stmt *statement;
+    if (old_journal_is_empty (self))
+        return STORE_OK;
     const char *text = SELECT_ALL;
     store_code_t code = sql_prepare (self->db, &statement, &text, 1, error);
     while (code == STORE_OK) {

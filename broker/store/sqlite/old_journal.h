@@ -12,14 +12,15 @@
 
 typedef struct old_journal old_journal_t;
 
-/* *out stays NULL when there is none. *cut: its log was cut where it was not synced. */
-store_code_t old_journal_open (old_journal_t **out, const store_options_t *options, bool *cut,
-                               store_error_t *error);
+/* *out stays NULL when there is none. Nothing is changed, whatever is found: a log that is missing
+ * stays missing. */
+store_code_t old_journal_open (old_journal_t **out, const char *directory, store_error_t *error);
 /* It was never begun, so that nothing can be in it. */
 bool old_journal_is_empty (const old_journal_t *self);
 /* STORE_ERROR_CORRUPT when the tables lack what it has given up for them, or when its log is
- * gone. */
-store_code_t old_journal_judge (old_journal_t *self, const journal_tables_t *tables,
+ * gone. *lost, which the caller has made empty: what is lost all the same, because its log was not
+ * synced, or is an empty one that somebody may have put there. */
+store_code_t old_journal_judge (old_journal_t *self, const journal_tables_t *tables, lost_t *lost,
                                 store_error_t *error);
 /* As journal_replay. */
 store_code_t old_journal_replay (old_journal_t *self, const journal_tables_t *tables,

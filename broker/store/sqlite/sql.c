@@ -7,6 +7,7 @@
 #include "store/sqlite/sql.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,8 @@ static void sql_begin (void)
     sqlite3_config (SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+static pthread_once_t begun = PTHREAD_ONCE_INIT;
+
 /* Whoever can put a link there could have us write to a file of somebody else. */
 static bool is_link (const char *path)
 {
@@ -95,8 +98,7 @@ static bool is_link (const char *path)
 store_code_t sql_open (sqlite3 **out, const char *directory, const char *name, bool writer,
                        store_error_t *error)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once (&once, sql_begin);
+    pthread_once (&begun, sql_begin);
     size_t room = strlen (directory) + 1 + strlen (name) + 1;
     char *path = memory_alloc (room);
     snprintf (path, room, "%s/%s", directory, name);
@@ -119,6 +121,57 @@ store_code_t sql_open (sqlite3 **out, const char *directory, const char *name, b
     else
         *out = db;
     free (path);
+    return code;
+}
+
+/* A name of a file as a part of a URI; free it. */
+static char *uri_of (const char *directory, const char *name)
+{
+    static const char HEX[] = "0123456789abcdef";
+    static const char MIDDLE[] = "/";
+    static const char END[] = "?immutable=1";
+    const char *const parts[] = {directory, MIDDLE, name};
+    char *uri = memory_alloc (3 * (strlen (directory) + sizeof (MIDDLE) + strlen (name)) +
+                              sizeof ("file:") + sizeof (END));
+    char *to = stpcpy (uri, "file:");
+    for (size_t i = 0; i < sizeof (parts) / sizeof (parts[0]); i++)
+        for (const uint8_t *from = (const uint8_t *) parts[i]; *from != '\0'; from++)
+            if (*from == '%' || *from == '?' || *from == '#') {
+                *to++ = '%';
+                *to++ = HEX[*from >> 4];
+                *to++ = HEX[*from & 15];
+            } else {
+                *to++ = (char) *from;
+            }
+    memcpy (to, END, sizeof (END));
+    return uri;
+}
+
+store_code_t sql_open_still (sqlite3 **out, const char *directory, const char *name,
+                             store_error_t *error)
+{
+    pthread_once (&begun, sql_begin);
+    char *uri = uri_of (directory, name);
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    store_code_t code;
+    snprintf (path, sizeof (path), "%s/%s", directory, name);
+    if (is_link (path))
+        code = store_fail (error, STORE_ERROR_ACCESS,
+                           "%s is a symbolic link, and none is followed here", path);
+    else if (sqlite3_open_v2 (uri, &db,
+                              SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_READONLY |
+                                  SQLITE_OPEN_URI,
+                              NULL) != SQLITE_OK)
+        code = store_fail (error, STORE_ERROR_ACCESS, "%s: cannot be opened: %s", path,
+                           db == NULL ? "no memory" : strerror (sqlite3_system_errno (db)));
+    else
+        code = sql_configure (db, false, error);
+    if (code != STORE_OK)
+        sqlite3_close (db);
+    else
+        *out = db;
+    free (uri);
     return code;
 }
 

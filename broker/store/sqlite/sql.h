@@ -18,6 +18,9 @@ store_code_t sql_fail (sqlite3 *db, const char *doing, store_error_t *error);
 /* Opens directory/name. Writers create a missing file; readers cannot write at all. */
 store_code_t sql_open (sqlite3 **out, const char *directory, const char *name, bool writer,
                        store_error_t *error);
+/* To read a file that nobody writes and beside which no log stands: none is made. */
+store_code_t sql_open_still (sqlite3 **out, const char *directory, const char *name,
+                             store_error_t *error);
 /* Accepts NULL. All statements must have been finalised. */
 void sql_close (sqlite3 **db);
 

@@ -266,7 +266,7 @@ typedef struct recovery {
     uint64_t batches;
     uint64_t last;      /* batch that is in the tables now */
     old_journal_t *old; /* of an earlier version, or NULL */
-    bool cut;
+    lost_t lost;
 } recovery_t;
 
 static store_code_t replay_batch (void *context, batch_t *batch, store_error_t *error)
@@ -294,7 +294,7 @@ static void make_boot (boot_t *boot, const tables_meta_t *meta, const tmq_id_t *
         .newest_ms = meta->newest_ms,
         .tasks = meta->tasks,
         .recovered_batches = replay->batches,
-        .journal_cut = replay->cut,
+        .lost = replay->lost,
     };
 }
 
@@ -307,9 +307,9 @@ static store_code_t open_journals (sqlite_store_t *self, recovery_t *replay,
                                        .unsynced = options->synchronous_normal,
                                        .device = options->journal_device,
                                        .archive = self->archive};
-    store_code_t code = old_journal_open (&replay->old, options, &replay->cut, error);
+    store_code_t code = old_journal_open (&replay->old, options->directory, error);
     if (code == STORE_OK && replay->old != NULL)
-        code = old_journal_judge (replay->old, found, error);
+        code = old_journal_judge (replay->old, found, &replay->lost, error);
     bool needed = !found->clean && (replay->old == NULL || old_journal_is_empty (replay->old));
     if (code == STORE_OK)
         code = journal_open (&self->journal, &journal, found, needed, error);
@@ -325,7 +325,8 @@ static store_code_t replay_all (sqlite_store_t *self, recovery_t *replay,
         code = old_journal_replay (replay->old, found, replay_batch, replay, error);
     if (code == STORE_OK)
         code = journal_replay (self->journal, replay_batch, replay, &cut, error);
-    replay->cut = replay->cut || cut;
+    if (cut)
+        replay->lost = journal_lost (self->journal);
     return code;
 }
 

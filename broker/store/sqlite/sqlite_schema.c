@@ -127,20 +127,13 @@ static const schema_t TABLES = {
 
 /* journal.db. */
 
-static const char JOURNAL_CREATE[] =
-    "CREATE TABLE journal (batch INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT";
-
+/* Which is read alone: one table, `journal (batch INTEGER PRIMARY KEY, body BLOB NOT NULL)`. */
 static const schema_t JOURNAL = {
     .file = SCHEMA_JOURNAL_FILE,
     .application_id = APPLICATION_JOURNAL,
     .other_id = SCHEMA_JOURNAL_UNSYNCED,
-    /* Alone with the file, this connection needs no shared memory and no locks per commit. Bodies
-     * are large: with pages of 4 KiB a batch of 100 takes a fifth more CPU, in two writes
-     * a page. */
-    .first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384",
     .oldest = SCHEMA_JOURNAL_OLDEST,
     .newest = SCHEMA_JOURNAL_VERSION,
-    .create = JOURNAL_CREATE,
 };
 
 /* Opening. */
@@ -326,13 +319,28 @@ store_code_t schema_open_to_upgrade (sqlite3 **out, const char *directory, store
     return schema_open (out, &TABLES, directory, &version, error);
 }
 
-store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, int64_t *version,
-                                  store_error_t *error)
+/* What closes it changes nothing either. */
+static store_code_t schema_set_unchanged (sqlite3 *db, const schema_t *schema, int64_t *version,
+                                          store_error_t *error)
+{
+    sqlite3_db_config (db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    /* Exclusive: the index of the log is kept in memory, without a file. */
+    store_code_t code =
+        sql_run (db, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON", error);
+    return code == STORE_OK ? schema_identify (db, schema, version, error) : code;
+}
+
+store_code_t schema_open_journal (sqlite3 **out, const char *directory, bool has_log,
+                                  int64_t *version, store_error_t *error)
 {
     sqlite3 *db = NULL;
-    store_code_t code = schema_open (&db, &JOURNAL, options->directory, version, error);
-    if (code == STORE_OK && *version == 0)
-        code = schema_create (db, &JOURNAL, error);
+    store_code_t code = has_log ? sql_open (&db, directory, JOURNAL.file, true, error)
+                                : sql_open_still (&db, directory, JOURNAL.file, error);
+    if (code != STORE_OK)
+        return code;
+    code = schema_set_unchanged (db, &JOURNAL, version, error);
+    if (code == STORE_OK && *version > 0)
+        code = schema_check (db, error);
     if (code == STORE_OK)
         *out = db;
     else
@@ -352,11 +360,7 @@ store_code_t schema_open_unchanged (sqlite3 **out, const char *directory, bool t
     store_code_t code = sql_open (&db, directory, schema->file, true, error);
     if (code != STORE_OK)
         return code;
-    sqlite3_db_config (db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
-    /* Exclusive: the index of the log is kept in memory, without a file. */
-    code = sql_run (db, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON", error);
-    if (code == STORE_OK)
-        code = schema_identify (db, schema, version, error);
+    code = schema_set_unchanged (db, schema, version, error);
     if (code == STORE_OK && *version == 0)
         code = store_fail (error, STORE_ERROR_CORRUPT, "%s: is empty", path);
     if (code == STORE_OK)

@@ -33,10 +33,10 @@ store_code_t schema_open_tables (sqlite3 **out, const store_options_t *options, 
 store_code_t schema_tables_version (const char *directory, int64_t *version, store_error_t *error);
 /* As schema_open_tables, for tables of an earlier version. */
 store_code_t schema_open_to_upgrade (sqlite3 **out, const char *directory, store_error_t *error);
-/* The same for the journal of an earlier version, which is locked for this connection alone.
- * *version: 0, the file was new or empty. */
-store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, int64_t *version,
-                                  store_error_t *error);
+/* The journal of an earlier version, to be read: nothing is written, and where it has no log none
+ * is made. It is looked through first. *version: 0, nothing was ever written to it. */
+store_code_t schema_open_journal (sqlite3 **out, const char *directory, bool has_log,
+                                  int64_t *version, store_error_t *error);
 
 /* One of the two files, to be read alone: nothing is written, not even by closing it, and a log
  * beside it stays. Nobody else may have it open. A missing file is STORE_ERROR_CORRUPT. *version
