@@ -181,8 +181,10 @@ extern const size_t rows_count;
 typedef struct sample {
     const driver_t *driver;
     const row_t *row;
-    long sync_delay_us; /* added to each sync of the server */
-    figures_t figures;  /* medians over the rounds */
+    long sync_delay_us;    /* added to each sync of the server */
+    figures_t figures;     /* medians over the rounds */
+    double rate_min_per_s; /* of the slowest round */
+    double rate_max_per_s; /* of the quickest one */
 } sample_t;
 
 /* What the figures were measured on, as the system tells it; empty where it does not. */

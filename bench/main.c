@@ -168,6 +168,17 @@ static double median_at (const figures_t *runs, int count, size_t offset)
     return values[count / 2];
 }
 
+/* Of the quickest round, or of the slowest. */
+static double rate_of (const figures_t *runs, int count, bool quickest)
+{
+    double rate = runs[0].rate_per_s;
+    for (int i = 1; i < count; i++) {
+        if ((runs[i].rate_per_s > rate) == quickest)
+            rate = runs[i].rate_per_s;
+    }
+    return rate;
+}
+
 static figures_t medians_of (const figures_t *runs, int count)
 {
     figures_t medians = {
@@ -271,6 +282,8 @@ static void run_row (const options_t *options, const row_t *row, long sync_delay
             .row = row,
             .sync_delay_us = sync_delay_us,
             .figures = medians_of (runs[i], options->rounds),
+            .rate_min_per_s = rate_of (runs[i], options->rounds, false),
+            .rate_max_per_s = rate_of (runs[i], options->rounds, true),
         };
     }
 }

@@ -254,6 +254,8 @@ void report_json (const char *path, const report_t *report)
                  sample->driver->system, sample->row->name);
         json_number (file, "sync_delay_ms", delay_ms (sample), 1);
         json_number (file, "rate_per_s", figures->rate_per_s, 1);
+        json_number (file, "rate_min_per_s", sample->rate_min_per_s, 1);
+        json_number (file, "rate_max_per_s", sample->rate_max_per_s, 1);
         json_number (file, "p50_us", figures->p50_us, 1);
         json_number (file, "p99_us", figures->p99_us, 1);
         json_number (file, "server_cpu_us", figures->server_cpu_us, 2);

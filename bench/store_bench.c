@@ -585,7 +585,8 @@ static void usage (FILE *to)
            "       store-bench DIRECTORY reads TASKS\n\n"
            "LIVES is 100000, and a batch has 1, 10, 100 and 1000 of them, where nothing is said.\n"
            "scale opens a store with so many tasks, reads looks into it, export tells what the\n"
-           "threads behind it take; without LIVES it leaves the files to be compared.\n",
+           "threads behind it take; without LIVES it leaves the files to be compared.\n"
+           "With DATABASE=URI in the environment all but export is done on PostgreSQL.\n",
            to);
 }
 

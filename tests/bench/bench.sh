@@ -20,7 +20,7 @@ run ()
 }
 
 # Three systems, two rows, in all forms.
-run --systems taskmq,ceiling,ceiling-log --only life_sync,to_worker --json "$work/bench.json" \
+run --rounds 2 --systems taskmq,ceiling,ceiling-log --only life_sync,to_worker --json "$work/bench.json" \
     --markdown "$work/bench.md" >"$work/out"
 python3 - "$work/bench.json" <<'END'
 import json, sys
@@ -29,9 +29,11 @@ rows = {(row["system"], row["case"]): row for row in all["rows"]}
 assert set(rows) == {(s, c) for s in ("taskmq", "ceiling", "ceiling-log") for c in ("life_sync", "to_worker")}
 for row in rows.values():
     assert row["rate_per_s"] > 0 and row["p50_us"] > 0 and row["rss_bytes"] > 0, row
+    assert 0 < row["rate_min_per_s"] <= row["rate_per_s"] <= row["rate_max_per_s"], row
     assert row["server_cpu_us"] > 0 and row["clients_cpu_us"] > 0, row
     assert row["durability"] == "fsync" and row["sync_delay_ms"] == 0, row
-assert all["machine"]["sync_p50_us"] > 0 and all["run"]["rounds"] == 1
+assert all["machine"]["sync_p50_us"] > 0 and all["run"]["rounds"] == 2
+assert any(row["rate_min_per_s"] < row["rate_max_per_s"] for row in rows.values()), rows
 assert all["systems"][0]["version"].startswith("taskmqd "), all["systems"]
 END
 grep -q '^| taskmq | fsync | ' "$work/bench.md" || fail 'no row of taskmq in the Markdown'
