@@ -38,26 +38,34 @@ static const char *const kind_words[JOURNAL_KINDS][2] = {{"record", "records"},
 
 /* Where the log ends, and why. */
 
-/* A part that began behind the newest whole one and is not whole. */
-static bool is_cut_short (const journal_t *self)
+/* The newest write is not there as a whole. *at: of the part that is not, 0 where that is not known
+ */
+static bool is_cut_short (const journal_t *self, uint64_t *at)
 {
     const journal_file_t *file = &self->file;
-    return file->broken > 0 &&
-           (file->count == 0 || file->broken_serial > file->parts[file->count - 1].serial);
+    const journal_part_t *newest = file->count == 0 ? NULL : &file->parts[file->count - 1];
+    const bool lacks_parts = newest != NULL && newest->part + 1 < newest->parts;
+    const bool broken =
+        file->broken > 0 && (newest == NULL || file->broken_serial > newest->serial ||
+                             (lacks_parts && file->broken_serial == newest->serial));
+    *at = broken ? file->broken_at : 0;
+    return broken || (lacks_parts && newest->last > self->log.last);
 }
 
 static const char *end_name (const journal_t *self)
 {
+    uint64_t at;
     return self->log.gap && !self->log.unsynced ? "missing"
            : self->log.gap                      ? "lost"
            : self->is_damaged                   ? "damaged"
-           : is_cut_short (self)                ? "cut_short"
+           : is_cut_short (self, &at)           ? "cut_short"
                                                 : "end";
 }
 
 static void end_text (const journal_t *self, char out[END_SIZE])
 {
     const journal_log_t *log = &self->log;
+    uint64_t at;
     size_t used = 0;
     if (log->first != 0)
         used = (size_t) snprintf (out, END_SIZE,
@@ -70,17 +78,22 @@ static void end_text (const journal_t *self, char out[END_SIZE])
     const size_t room = END_SIZE - used;
     if (log->gap)
         snprintf (rest, room,
-                  "the commit behind batch %" PRIu64 " is missing, and the part at byte %" PRIu64
-                  " was written after it%s.",
-                  log->last, log->gap_at,
+                  "the commit behind batch %" PRIu64 " is %s, and the part at byte %" PRIu64
+                  " was written after %s%s.",
+                  log->last, log->own ? "not whole" : "missing", log->gap_at,
+                  log->own ? "what is missing of it" : "it",
                   log->unsynced ? ". Nothing was synced, so a loss of power does that" : "");
     else if (self->is_damaged)
         snprintf (rest, room, "a commit has a content that is not what it has to be.");
-    else if (is_cut_short (self))
+    else if (is_cut_short (self, &at) && at != 0)
         snprintf (rest, room,
                   "the part at byte %" PRIu64
                   " is not whole. A crash cut that commit short, or it is damaged.",
-                  self->file.broken_at);
+                  at);
+    else if (is_cut_short (self, &at))
+        snprintf (rest, room,
+                  "the last parts of the newest commit are missing. A crash cut it short, or it is "
+                  "damaged.");
     else
         snprintf (rest, room, "no commit of this start follows.");
 }

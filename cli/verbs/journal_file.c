@@ -283,6 +283,15 @@ bool journal_in_log (const journal_log_t *log, const journal_part_t *part)
            part->last <= log->last;
 }
 
+/* Of the newest write, whose parts are durable one after the other: the one before is not there. */
+static bool lacks_one_before (const journal_file_t *self, size_t i)
+{
+    const journal_part_t *part = &self->parts[i];
+    if (part->part == 0 || part->serial != self->parts[self->count - 1].serial)
+        return false;
+    return i == 0 || part[-1].serial != part->serial || part[-1].part + 1 != part->part;
+}
+
 void journal_find_log (journal_log_t *out, const journal_file_t *self)
 {
     *out = (journal_log_t){.last = self->written};
@@ -302,7 +311,10 @@ void journal_find_log (journal_log_t *out, const journal_file_t *self)
         i += part->parts - 1;
     }
     for (size_t i = 0; i < self->count && !out->gap; i++) {
-        out->gap = self->parts[i].previous > out->last;
+        const journal_part_t *part = &self->parts[i];
+        out->own =
+            part->previous <= out->last && part->last > out->last && lacks_one_before (self, i);
+        out->gap = part->previous > out->last || out->own;
         out->gap_at = out->gap ? self->parts[i].at : 0;
         out->unsynced = out->gap && self->parts[i].unsynced;
     }

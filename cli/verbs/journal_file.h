@@ -74,6 +74,7 @@ typedef struct journal_log {
     uint64_t ends_at; /* behind its last part; 0: it has none */
     bool gap;         /* a part of a later commit is there, and what it follows is not; … */
     uint64_t gap_at;
+    bool own;      /* … which is a later part of that commit */
     bool unsynced; /* … which may be, for nothing was synced */
 } journal_log_t;
 

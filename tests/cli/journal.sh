@@ -105,3 +105,43 @@ run 0 taskctl -o json journal show .taskmq/journal.log
 out_has '"open":false'
 out_has '"end":"end"'
 [ "$(grep -o '"records":{"count":1,' out | wc -l)" -eq 5 ] || fail 'there are not five records'
+
+# A commit of several parts is the last one. Each part was durable before the next: only the last of them may be
+# one that a crash cut short.
+rm -rf .taskmq
+printf 'store\n    journal_size = 64K\n' >conf
+broker_options='-c conf'
+start_broker
+submit q --data small
+head -c 45000 /dev/urandom >large
+submit q --file large
+kill_broker
+log=.taskmq/journal.log
+run 0 taskctl journal show "$log"
+first=$(sed -En 's/^ *([0-9]+) +[0-9]+ +[4-9] +log .*/\1/p' out)
+behind=$(sed -En 's/^The log has .* and ends at byte ([0-9]+): no commit .*/\1/p' out)
+cp "$log" kept
+
+# spoil BYTE: another byte there, in the log as it was.
+spoil ()
+{
+    cp kept "$log"
+    byte=$(od -An -tu1 -j "$1" -N 1 kept)
+    # shellcheck disable=SC2059 # an escape of the test's own
+    printf "\\$(printf %03o $((byte ^ 4)))" | dd of="$log" bs=1 seek="$1" conv=notrunc status=none
+}
+
+spoil "$((first + 200))"
+run 1 taskctl journal show "$log"
+out_has 'is not whole, and the part at byte [0-9]+ was written after what is missing of it\.$'
+run 1 taskctl -o json journal show "$log"
+out_has '"end":"missing"'
+run 15 taskmqd --check --data .taskmq
+out_has 'is damaged behind batch [0-9]+, before commits that were acknowledged'
+run 9 taskmqd --data .taskmq
+
+spoil "$((behind - 4096 + 10))"
+run 0 taskctl -o json journal show "$log"
+out_has '"end":"cut_short"'
+run 0 taskmqd --check --data .taskmq
+out_has 'no damage$'

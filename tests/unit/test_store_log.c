@@ -315,6 +315,86 @@ static void only_one_has_it_open (void **state)
     world_destroy (w);
 }
 
+enum { BLOCKS_MAX = 64 };
+
+/* Where parts begin in the file, in its order. */
+static size_t parts_in (const power_file_t *file, size_t at[BLOCKS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < file->length; i += FORM_BLOCK_BYTES)
+        if (memcmp (file->bytes + i, "tmqp", 4) == 0) {
+            assert_in_range (count, 0, BLOCKS_MAX - 1);
+            at[count++] = i;
+        }
+    return count;
+}
+
+/* Each part is durable before the next one: a whole one behind one that is not is damage. Only the
+ * last one may be what a crash cut short. */
+static void a_later_part_proves_the_earlier_ones (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    size_t at[BLOCKS_MAX];
+    bool cut;
+    prepare (w, 0);
+    assert_int_equal (world_start (w), STORE_OK);
+    assert_int_equal (world_commit (w, 1, 100), STORE_OK);
+    assert_int_equal (world_commit (w, 1, 60000), STORE_OK);
+    journal_free (&w->journal);
+    power_disk_close_all (&w->disk);
+    power_file_t *file = power_disk_file (&w->disk, JOURNAL_FILE);
+    size_t parts = parts_in (file, at);
+    assert_in_range (parts, 5, 9);
+    for (size_t i = 1; i < parts; i++) { /* 0 is the first commit */
+        file->bytes[at[i] + FORM_PART_BYTES + 7] ^= 4;
+        if (i + 1 < parts) {
+            assert_refused (w, STORE_ERROR_CORRUPT, "before commits that were acknowledged");
+        } else {
+            assert_int_equal (world_read (w, &cut), STORE_OK);
+            assert_false (cut);
+            assert_int_equal (w->replayed_count, 1);
+            journal_free (&w->journal);
+            power_disk_close_all (&w->disk);
+        }
+        file->bytes[at[i] + FORM_PART_BYTES + 7] ^= 4;
+    }
+    assert_reads (w, "all of it");
+    world_destroy (w);
+}
+
+/* Of a commit that found no space nothing is left that would prove a commit. */
+static void all_parts_are_taken_back (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    size_t at[BLOCKS_MAX];
+    unsigned refused = 0;
+    for (uint64_t operation = 0; operation < 24; operation++) {
+        prepare (w, 0);
+        w->options.bytes = 1 << 18;
+        assert_int_equal (world_start (w), STORE_OK);
+        assert_int_equal (world_commit (w, 1, 100), STORE_OK);
+        size_t before = parts_in (power_disk_file (&w->disk, JOURNAL_FILE), at);
+        w->disk.fails_from = w->disk.operations + operation;
+        w->disk.fails_until = w->disk.fails_from + 1;
+        w->disk.fails_with = ENOSPC;
+        w->disk.fails_after_it = true;
+        store_code_t code = world_commit (w, 1, 160000);
+        size_t after = parts_in (power_disk_file (&w->disk, JOURNAL_FILE), at);
+        if (code == STORE_ERROR_FULL) {
+            refused++;
+            assert_int_equal (after, before);
+        }
+        world_lose (w, POWER_KEEP);
+        assert_reads (w, "taken back");
+        world_destroy (w);
+    }
+    assert_in_range (refused, 2, 23);
+}
+
 /* Somebody decides that the rest is worth more than what stands behind the damage. */
 static void damage_can_be_given_up (void **state)
 {
@@ -330,6 +410,10 @@ static void damage_can_be_given_up (void **state)
     assert_int_equal (world_read (w, &cut), STORE_OK);
     assert_true (cut);
     assert_int_equal (w->replayed_count, 1);
+    lost_t lost = journal_lost (w->journal);
+    assert_int_equal (lost.first, 2);
+    assert_int_equal (lost.last, w->acked[w->acked_count - 1].no);
+    assert_non_null (strstr (lost.why, JOURNAL_CUT_FILE));
     assert_int_equal (world_begin (w), STORE_OK);
     assert_null (power_disk_file (&w->disk, JOURNAL_CUT_FILE));
     world_destroy (w);
@@ -595,6 +679,8 @@ int main (int argc, char **argv)
         cmocka_unit_test (content_is_no_commit),
         cmocka_unit_test (no_flipped_bit_shortens_a_log_in_silence),
         cmocka_unit_test (no_lost_block_shortens_a_log_in_silence),
+        cmocka_unit_test (a_later_part_proves_the_earlier_ones),
+        cmocka_unit_test (all_parts_are_taken_back),
         cmocka_unit_test (no_space_at_each_operation),
         cmocka_unit_test (a_failed_sync_at_each_operation),
         cmocka_unit_test (every_operation_is_a_place_to_lose_power),

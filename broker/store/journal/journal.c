@@ -57,10 +57,10 @@ struct journal {
     uint64_t at;    /* in it: the next free block */
     place_t *places;
     size_t places_capacity;
-    /* A write there found no space and may have left anything, even all of it. Before another
-     * commit it has to go: both would stand behind the same one. */
-    bool refused;
-    uint64_t refused_at;
+    /* So many of the places hold a commit that found no space for the last of them; that write may
+     * have left anything, even all of it. Before another commit they have to go: both would stand
+     * behind the same one. */
+    size_t refused;
     store_error_t broken; /* a final failure: nothing is tried after it */
 
     atomic_uint_fast64_t written; /* the tables have all batches up to it */
@@ -467,14 +467,22 @@ static store_code_t find_places (journal_t *self, uint64_t bytes, size_t *count,
     return code;
 }
 
+static uint64_t place_in_file (const journal_t *self, const place_t *place)
+{
+    return place->segment * self->segments.run.segment_bytes + place->at;
+}
+
 /* While there is no space for that either, all commits are refused. A crash then may bring the
  * first of them back, of which nobody was told anything. */
 static store_code_t take_back (journal_t *self, store_error_t *error)
 {
-    if (!self->refused)
-        return STORE_OK;
-    store_code_t code = segments_take_back (&self->segments, self->refused_at, error);
-    self->refused = code != STORE_OK;
+    store_code_t code = STORE_OK;
+    /* From the last one on: a crash in between leaves what one within a commit leaves. */
+    while (code == STORE_OK && self->refused > 0) {
+        uint64_t at = place_in_file (self, &self->places[self->refused - 1]);
+        code = segments_take_back (&self->segments, at, error);
+        self->refused -= code == STORE_OK;
+    }
     return code;
 }
 
@@ -483,7 +491,7 @@ static store_code_t write_part (journal_t *self, const place_t *place, const for
 {
     uint64_t room = form_part_room (place->bytes);
     uint8_t *bytes = segments_buffer (&self->segments, room);
-    uint64_t at = place->segment * self->segments.run.segment_bytes + place->at;
+    uint64_t at = place_in_file (self, place);
     uint64_t used = FORM_PART_BYTES + place->bytes;
     if (place->bytes > 0 && content != NULL)
         memcpy (bytes + FORM_PART_BYTES, content, (size_t) place->bytes);
@@ -495,8 +503,7 @@ static store_code_t write_part (journal_t *self, const place_t *place, const for
     if (code != STORE_ERROR_FULL)
         return code;
     store_error_t again;
-    self->refused = true;
-    self->refused_at = at;
+    self->refused = part->part + 1;
     code = take_back (self, &again);
     if (code != STORE_OK && code != STORE_ERROR_FULL)
         *error = again;

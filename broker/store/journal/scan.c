@@ -150,12 +150,27 @@ static bool is_complete (const scan_t *scan, size_t first)
     return true;
 }
 
-/* A part tells that the commit before its own was durable: it was written after that. */
+/* The part before this one, of the same commit, is damaged or missing. Each part is durable before
+ * the next one is written, and what is taken back goes from its last part on: so a crash does not
+ * do that. Only behind the newest write: what stands in front of that may be overwritten. */
+static bool lacks_one_before (const scan_t *scan, size_t i)
+{
+    const form_part_t *head = &scan->parts[i].head;
+    if (head->part == 0 || head->serial != scan->parts[scan->count - 1].head.serial)
+        return false;
+    const form_part_t *before = i == 0 ? NULL : &scan->parts[i - 1].head;
+    return before == NULL || before->serial != head->serial || before->part + 1 != head->part;
+}
+
+/* A part tells that the commit before its own, and the parts of its own before it, were durable: it
+ * was written after them. */
 static void find_gap (scan_log_t *out, const scan_t *scan)
 {
     for (size_t i = 0; i < scan->count; i++) {
         const form_part_t *head = &scan->parts[i].head;
-        if (head->previous <= out->last)
+        bool proves =
+            head->previous > out->last || (head->last > out->last && lacks_one_before (scan, i));
+        if (!proves)
             continue;
         if (!out->gap) {
             out->gap = true;

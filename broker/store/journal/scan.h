@@ -44,7 +44,8 @@ typedef struct scan_log {
     size_t *commits; /* indices of their first parts, in order */
     size_t count;
     uint64_t last; /* batch of them; else that of the tables */
-    /* A commit behind it is damaged or missing, though others that were made later stand there. */
+    /* A commit behind it is damaged or missing, though others that were made later stand there, or
+     * a later part of its own. */
     bool gap;
     bool unsynced; /* … which a loss of power may do: none of them was synced */
     uint64_t upto; /* the newest of those batches */
