@@ -51,17 +51,19 @@ static uint64_t get (const uint8_t *in, size_t bytes)
     return value;
 }
 
-/* As many as there are; fewer than wanted is the end of the file. */
+/* As many as there are; fewer than wanted is the end of the file (errno 0) or an error. */
 static size_t read_all (int fd, uint8_t *out, size_t length, uint64_t at)
 {
     size_t have = 0;
+    errno = 0;
     while (have < length) {
         ssize_t got = pread (fd, out + have, length - have, (off_t) (at + have));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
+        if (got < 0 && errno != EINTR)
             break;
-        have += (size_t) got;
+        errno = 0;
+        if (got == 0)
+            break;
+        have += got > 0 ? (size_t) got : 0;
     }
     return have;
 }
@@ -119,11 +121,13 @@ static bool unpack_head (const uint8_t in[LOG_FILE_HEAD_BYTES], log_key_t *out, 
     return true;
 }
 
-/* False: there is no whole one. */
-static bool read_head (int fd, log_key_t *out, bool *sums)
+/* EPERM: there is no whole one; another errno: the disk may give it again. */
+static int read_head (int fd, log_key_t *out, bool *sums)
 {
     uint8_t head[LOG_FILE_HEAD_BYTES];
-    return read_all (fd, head, sizeof (head), 0) == sizeof (head) && unpack_head (head, out, sums);
+    if (read_all (fd, head, sizeof (head), 0) == sizeof (head))
+        return unpack_head (head, out, sums) ? 0 : EPERM;
+    return errno != 0 ? errno : EPERM;
 }
 
 /* Plain, our own, under no other name. */
@@ -151,9 +155,9 @@ int log_file_head (int directory, const char *name, log_key_t *out)
     int error = open_plain (directory, name, O_RDONLY, &fd, &size);
     if (error != 0)
         return error;
-    bool good = read_head (fd, out, &sums);
+    error = read_head (fd, out, &sums);
     close (fd);
-    return good ? 0 : EPERM;
+    return error;
 }
 
 /* Frames. */
@@ -287,13 +291,11 @@ int log_file_open (log_file_t *self, int directory, const log_key_t *key, bool m
     int error = open_plain (directory, name, flags, &self->fd, &self->size);
     if (error != 0)
         return error;
-    bool headed = read_head (self->fd, &found, &self->sums);
-    if (!headed && make)
+    error = read_head (self->fd, &found, &self->sums);
+    if (error == EPERM && make)
         error = begin_file (self, key, true);
-    else if (!headed || !is_same (&found, key))
-        error = EPERM;
-    else
-        error = measure (self, make);
+    else if (error == 0)
+        error = is_same (&found, key) ? measure (self, make) : EPERM;
     if (error != 0)
         log_file_close (self);
     return error;

@@ -48,7 +48,7 @@ bool log_file_parse (const char *name, int64_t *number, uint32_t *attempt,
  * refused: EPERM. */
 int log_file_open (log_file_t *self, int directory, const log_key_t *key, bool make);
 void log_file_close (log_file_t *self); /* of one that was opened */
-/* What the head of a file says; EPERM: it is none. */
+/* What the head of a file says. EPERM: it is none; another errno: it cannot be read now. */
 int log_file_head (int directory, const char *name, log_key_t *out);
 /* Appends what lies behind the end; the rest was taken before. Beyond size_max the older half of
  * the file goes first. When it fails, nothing that was whole is lost; then it is to be closed. */

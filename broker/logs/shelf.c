@@ -411,7 +411,7 @@ static int read_file (shelf_t *self, const log_key_t *key, uint8_t *bytes, size_
     const log_file_t *from = handle == NULL ? &file : &handle->file;
     error = log_file_read (from, &out->offset, bytes, limit, &out->length);
     out->end = from->end;
-    out->more = out->offset + out->length < from->end;
+    out->more = out->length > 0 && out->offset + out->length < from->end;
     if (handle == NULL)
         log_file_close (&file);
     return error;
@@ -476,11 +476,13 @@ static bool take_file (shelf_t *self, const char *name, log_key_t *out)
         unlinkat (directory, name, 0);
     if (!log_file_parse (name, &number, &attempt, &stream) || entry_find (self, number) != NULL)
         return false;
-    if (log_file_head (directory, name, out) != 0 || out->number != number) {
+    int error = log_file_head (directory, name, out);
+    if (error == EPERM || (error == 0 && out->number != number)) {
         unlinkat (directory, name, 0);
         return false;
     }
-    return entry_ask (self, number) != NULL;
+    /* What cannot be read now counts, and goes with the others by its age. */
+    return entry_ask (self, number) != NULL && error == 0;
 }
 
 bool shelf_look (shelf_t *self, log_key_t *out, size_t *count)
