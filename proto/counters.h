@@ -149,11 +149,14 @@
     X (workers, "workers registered", "0 while tasks are ready")                                   \
     X (subscriptions, "watchers", "")                                                              \
     X (waits, "tasks that somebody waits for", "")                                                 \
-    X (pending_inputs, "changes not yet on disk", "near 20,000: submissions are refused soon")     \
+    X (pending_inputs, "changes not yet on disk",                                                  \
+       "near limits/pending_inputs_soft: submissions are refused soon")                            \
     X (pending_bytes, "bytes of the changes not yet on disk", "")                                  \
-    X (dirty_tasks, "tasks not yet in the tables", "near 100,000: submissions are refused soon")   \
+    X (dirty_tasks, "tasks not yet in the tables",                                                 \
+       "near limits/dirty_tasks_soft: submissions are refused soon")                               \
     X (dirty_bytes, "bytes of the changes not yet in the tables",                                  \
-       "near 128 MiB: submissions are refused soon; at 256 MiB nothing is read")                   \
+       "near limits/dirty_bytes_soft: submissions are refused soon; at dirty_bytes_hard nothing "  \
+       "is read")                                                                                  \
     X (logs_tasks, "tasks that have a log", "")                                                    \
     X (blobs, "bodies that are larger than a frame, in files", "")                                 \
     X (blobs_bytes, "bytes of them, and of uploads under way", "close to limits/blobs_disk")       \
@@ -180,11 +183,12 @@
     X (journal_bytes, "size of the journal", "grows for minutes: the disk is too slow")            \
     X (commit_stall_ms, "the longest commit of the last minute, or the one under way",             \
        "over 1,000: the disk hangs")                                                               \
-    X (free_bytes, "space left where the data is", "under 256M: submissions are refused soon")     \
+    X (free_bytes, "space left where the data is",                                                 \
+       "under limits/free_space_min: submissions are refused")                                     \
     X (store_dirty_tasks, "tasks that wait to be written back",                                    \
-       "near 50,000: submissions are refused soon")                                                \
+       "near limits/dirty_tasks_soft: submissions are refused soon")                               \
     X (store_dirty_bytes, "bytes of the tasks that wait for it",                                   \
-       "near 64M: submissions are refused soon")                                                   \
+       "near limits/dirty_bytes_soft: submissions are refused soon")                               \
     X (write_back_stalled, "1 while the tables cannot be written",                                 \
        "above 0: free space where the data is")                                                    \
     X (tables_held, "1 while another process reads taskmq.db",                                     \

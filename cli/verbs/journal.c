@@ -353,17 +353,53 @@ static void write (journal_t *self)
     items_end (&items, NULL);
 }
 
+/* What is read of a file that a broker writes is of several moments: what seems to be wrong with it
+ * is read anew, so many times. */
+enum { READS_MAX = 10 };
+
+static void pass_over (void *context, const journal_batch_t *batch)
+{
+    (void) context;
+    (void) batch;
+}
+
+static bool seems_good (const journal_t *self)
+{
+    if (self->log.gap && !self->log.unsynced)
+        return false;
+    for (size_t i = 0; i < self->file.count; i++) {
+        if (!journal_is_complete (&self->file, i) || self->file.parts[i].batches == 0)
+            continue;
+        if (!journal_batches (&self->file, i, pass_over, NULL))
+            return false;
+        i += self->file.parts[i].parts - 1;
+    }
+    return true;
+}
+
+static bool open_good (journal_t *self, const char *path, char why[JOURNAL_WHY_SIZE],
+                       bool *is_damaged)
+{
+    for (int reads = 1;; reads++) {
+        if (!journal_open (&self->file, path, why, is_damaged))
+            return false;
+        journal_find_log (&self->log, &self->file);
+        if (!self->file.is_open || reads == READS_MAX || seems_good (self))
+            return true;
+        journal_close (&self->file);
+    }
+}
+
 static int journal_show (app_t *app)
 {
     journal_t self = {.app = app};
     const char *path = app->args.operands[1];
     char why[JOURNAL_WHY_SIZE];
     bool is_damaged;
-    if (!journal_open (&self.file, path, why, &is_damaged))
+    if (!open_good (&self, path, why, &is_damaged))
         return is_damaged ? code_error (app, TMQ_SYSTEM, "taskmqd --check", "%s %s", path, why)
                           : usage_error (app, "the file journal.log in a broker's directory",
                                          "%s %s", path, why);
-    journal_find_log (&self.log, &self.file);
     if (app_wants_json (app))
         write (&self);
     else

@@ -117,6 +117,10 @@ static const char *read_headers (journal_file_t *self, bool *is_damaged)
         *is_damaged = memcmp (blocks[worst], MAGIC, sizeof MAGIC) == 0;
         return wrong[worst];
     }
+    /* A broker makes the file longer before the header counts that. */
+    struct stat status;
+    if (fstat (self->fd, &status) == 0)
+        self->bytes = (uint64_t) status.st_size;
     if (self->bytes / self->run.segment_bytes < self->run.segments) {
         *is_damaged = true;
         return "is shorter than it was made";

@@ -31,6 +31,11 @@ for at in 12330 12420; do
     out_has '"end":"missing"'
 done
 
+# What stays damaged is told of a file that somebody has open, too: it is not read anew for ever.
+run 1 flock middle taskctl journal show middle
+out_has ', open in a broker$'
+out_has 'the commit behind batch 1 is missing'
+
 # The last one: nobody was told that it is safe, as far as the file says.
 overwrite last 24700 '\125'
 run 0 taskctl journal show last

@@ -507,6 +507,24 @@ static void a_journal_belongs_to_its_tables (void **state)
     assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.log is missing"); /* and none was made */
 
     copy_file (f, "good.log", "journal.log");
+    char kept[2][160];
+    char there[2][160];
+    static const char *const tables[2][2] = {{"taskmq.db", "kept.db"},
+                                             {"taskmq.db-wal", "kept.db-wal"}};
+    bool moved[2];
+    for (int i = 0; i < 2; i++) {
+        path_of (f, tables[i][0], there[i]);
+        path_of (f, tables[i][1], kept[i]);
+        moved[i] = rename (there[i], kept[i]) == 0;
+    }
+    assert_true (moved[0]);
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "taskmq.db is missing or empty, and journal.log");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "taskmq.db is missing or empty, and journal.log");
+    assert_int_equal (access (there[0], F_OK), -1); /* and none was made */
+    for (int i = 0; i < 2; i++)
+        if (moved[i])
+            assert_int_equal (rename (kept[i], there[i]), 0);
+
     write_block (f, "journal.log", (off_t) (form_first_part (0) + (uint64_t) 2 * FORM_BLOCK_BYTES),
                  ZEROES, sizeof (ZEROES));
     assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.log: is damaged behind batch 2");

@@ -454,11 +454,39 @@ static store_code_t check_directory (const char *directory, store_error_t *error
     return STORE_OK;
 }
 
+static bool has_bytes (const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    snprintf (path, sizeof (path), "%s/%s", directory, name);
+    return stat (path, &status) == 0 && status.st_size > 0;
+}
+
+/* The tables are made before the journal. Where there is one and no tables somebody took them away:
+ * empty ones in their place would belong to nothing. */
+static store_code_t check_tables_are_there (const char *directory, store_error_t *error)
+{
+    static const char *const journals[] = {JOURNAL_FILE, SCHEMA_JOURNAL_FILE,
+                                           SCHEMA_JOURNAL_FILE "-wal"};
+    if (has_bytes (directory, SCHEMA_TABLES_FILE) ||
+        has_bytes (directory, SCHEMA_TABLES_FILE "-wal"))
+        return STORE_OK;
+    for (size_t i = 0; i < sizeof (journals) / sizeof (journals[0]); i++)
+        if (has_bytes (directory, journals[i]))
+            return store_fail (error, STORE_ERROR_CORRUPT,
+                               "%s/" SCHEMA_TABLES_FILE " is missing or empty, and %s is there: put"
+                               " it back, or restore a backup",
+                               directory, journals[i]);
+    return STORE_OK;
+}
+
 static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_error_t *error)
 {
     bool tables_cut;
     const char *directory = self->options.directory;
     store_code_t code = check_directory (directory, error);
+    if (code == STORE_OK)
+        code = check_tables_are_there (directory, error);
     if (code == STORE_OK)
         reserve_begin (&self->reserve);
     if (code == STORE_OK)
