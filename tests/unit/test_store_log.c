@@ -419,6 +419,41 @@ static void damage_can_be_given_up (void **state)
     world_destroy (w);
 }
 
+/* Without a backup a file that is short, damaged in both headers or gone has a way on, too. */
+static void what_is_left_can_be_taken (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    bool cut;
+    for (int way = 0; way < 3; way++) {
+        prepare (w, 6);
+        power_file_t *file = power_disk_file (&w->disk, JOURNAL_FILE);
+        if (way == 0)
+            file->length = 2 * (size_t) FORM_SEGMENT_BYTES_MIN;
+        if (way == 1)
+            file->bytes[20] ^= 1, file->bytes[FORM_BLOCK_BYTES + 20] ^= 1;
+        if (way == 2)
+            file->length = 0;
+        assert_refused (w, STORE_ERROR_CORRUPT,
+                        way == 1 ? "headers are damaged" : JOURNAL_CUT_FILE);
+        snprintf (power_disk_file (&w->disk, "")->name, POWER_NAME_MAX, JOURNAL_CUT_FILE);
+        assert_int_equal (world_read (w, &cut), STORE_OK);
+        assert_true (cut);
+        assert_non_null (strstr (journal_lost (w->journal).why, JOURNAL_CUT_FILE));
+        if (way == 0)
+            assert_in_range (w->replayed_count, 1, w->acked_count);
+        else
+            assert_int_equal (w->replayed_count, 0);
+        assert_int_equal (world_begin (w), STORE_OK);
+        assert_null (power_disk_file (&w->disk, JOURNAL_CUT_FILE));
+        assert_int_equal (world_commit (w, 1, 100), STORE_OK);
+        world_lose (w, POWER_KEEP);
+        assert_reads (w, "made anew");
+        world_destroy (w);
+    }
+}
+
 /* An older copy of the file lacks what was committed since, and does not show it: the tables do. */
 static void a_journal_older_than_its_tables_is_known (void **state)
 {
@@ -681,6 +716,7 @@ int main (int argc, char **argv)
         cmocka_unit_test (no_lost_block_shortens_a_log_in_silence),
         cmocka_unit_test (a_later_part_proves_the_earlier_ones),
         cmocka_unit_test (all_parts_are_taken_back),
+        cmocka_unit_test (what_is_left_can_be_taken),
         cmocka_unit_test (no_space_at_each_operation),
         cmocka_unit_test (a_failed_sync_at_each_operation),
         cmocka_unit_test (every_operation_is_a_place_to_lose_power),

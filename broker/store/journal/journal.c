@@ -44,6 +44,7 @@ struct journal {
     scan_log_t log;
     uint64_t file_bytes;
     lost_t lost;
+    bool anew;    /* a start makes the file anew, in place of what is there */
     bytes_t body; /* what is being committed; of the committing thread */
 
     pthread_mutex_t lock; /* guards what follows: the file is handed over with it */
@@ -183,12 +184,39 @@ static form_header_t header_of (const journal_t *self, uint64_t generation, uint
     return run;
 }
 
+/* A start goes on with what the tables have. */
+static void give_up_all (journal_t *self)
+{
+    self->lost.why = GIVEN_UP;
+    self->anew = true;
+    self->found.run = header_of (self, self->tables.generation, self->tables.epoch);
+}
+
+static store_code_t judge_size (journal_t *self, store_error_t *error)
+{
+    if (!self->found.is_short)
+        return STORE_OK;
+    if (!is_given_up (self))
+        return store_fail (error, STORE_ERROR_CORRUPT,
+                           "%s: is shorter than it was made: restore a backup; an empty file "
+                           "%s/" JOURNAL_CUT_FILE " goes on with the commits that are left",
+                           self->segments.path, self->options.directory);
+    self->lost.why = GIVEN_UP;
+    self->anew = true;
+    return STORE_OK;
+}
+
 static store_code_t make_missing (journal_t *self, bool needed, store_error_t *error)
 {
+    if (needed && is_given_up (self)) {
+        give_up_all (self);
+        return STORE_OK;
+    }
     if (needed)
         return store_fail (error, STORE_ERROR_CORRUPT,
-                           "%s is missing or empty: taskmq.db was not closed cleanly and needs it",
-                           self->segments.path);
+                           "%s is missing or empty: taskmq.db was not closed cleanly and needs it; "
+                           "an empty file %s/" JOURNAL_CUT_FILE " gives up what was in it",
+                           self->segments.path, self->options.directory);
     form_header_t run = header_of (self, self->tables.generation, self->tables.epoch);
     store_code_t code = segments_make (&self->segments, &run, error);
     self->found.run = run;
@@ -201,6 +229,12 @@ static store_code_t read_found (journal_t *self, bool needed, store_error_t *err
     self->file_bytes = bytes < 0 ? 0 : (uint64_t) bytes;
     scan_source_t source = source_of (self);
     store_code_t code = scan_read (&self->found, &source, error);
+    if (code == STORE_ERROR_CORRUPT && is_given_up (self)) {
+        give_up_all (self);
+        return STORE_OK;
+    }
+    if (code == STORE_OK)
+        code = judge_size (self, error);
     if (code == STORE_OK)
         code = judge_owner (self, error);
     if (code == STORE_OK)
@@ -360,7 +394,8 @@ store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch
 {
     form_header_t run = header_of (self, generation, epoch);
     const form_header_t *found = &self->found.run;
-    bool fits = found->segment_bytes == run.segment_bytes && found->segments >= run.segments;
+    bool fits =
+        !self->anew && found->segment_bytes == run.segment_bytes && found->segments >= run.segments;
     store_code_t code = fits ? segments_begin (&self->segments, &run, error)
                              : segments_make (&self->segments, &run, error);
     if (code == STORE_OK)

@@ -58,9 +58,6 @@ static store_code_t read_headers (form_header_t *out, const scan_source_t *sourc
          (headers[1].epoch == headers[0].epoch && headers[1].segments > headers[0].segments)))
         newest = 1;
     *out = headers[newest];
-    if (out->segments > source->bytes / out->segment_bytes)
-        return store_fail (error, STORE_ERROR_CORRUPT,
-                           "%s: is shorter than it was made: restore a backup", source->path);
     return STORE_OK;
 }
 
@@ -114,8 +111,12 @@ store_code_t scan_read (scan_t *out, const scan_source_t *source, store_error_t 
     if (code != STORE_OK)
         return code;
     size_t size = (size_t) out->run.segment_bytes;
+    uint64_t segments = source->bytes / size;
+    out->is_short = segments < out->run.segments;
+    if (!out->is_short)
+        segments = out->run.segments;
     uint8_t *bytes = memory_alloc (size);
-    for (uint64_t i = 0; code == STORE_OK && i < out->run.segments; i++) {
+    for (uint64_t i = 0; code == STORE_OK && i < segments; i++) {
         code = read_at (source, bytes, size, i * size, error);
         if (code == STORE_OK)
             scan_segment (out, bytes, i);

@@ -32,10 +32,11 @@ typedef struct scan {
     uint64_t written; /* the tables had all up to it, as the newest part says */
     uint64_t newest;  /* batch that any part knows of */
     bool unsynced;    /* commits of this start were not synced, as some part says */
+    bool is_short;    /* than it was made: of what is gone nothing is known */
 } scan_t;
 
-/* FOREIGN: this is no journal. NEWER: of a later version. CORRUPT: its headers are damaged, or it
- * is shorter than it was made. Then *out is empty. */
+/* FOREIGN: this is no journal. NEWER: of a later version. CORRUPT: its headers are damaged. Then
+ * *out is empty. */
 store_code_t scan_read (scan_t *out, const scan_source_t *source, store_error_t *error);
 void scan_destroy (scan_t *self);
 
