@@ -32,6 +32,7 @@ alike ()
     neutral "$1" | sed -E -e 's/([0-9]{4}-[0-9]{2}-[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}/CLOCK/g' \
         -e 's/[0-9]{15,20}-([0-9]+)/GENERATION-\1/g' -e 's/ by [A-Za-z0-9._-]+$/ by WORKER/' \
         -e 's/ (now|([0-9.]+(ms|s|m|h))+( ago)?) / AGE /g' -e 's/ in ([0-9.]+(ms|s|m|h))+$/ in AGE/' \
+        -e "s#at ${PGHOST:-the local socket}:5432#at the local socket:5432#" \
         -e 's/^times are in UTC.*/times are in UTC/' -e 's/ +/ /g' -e 's/ $//' -e "\$a\\"
 }
 

@@ -145,6 +145,20 @@ static void assert_mode (const char *uri, const char *wanted)
     pg_target_destroy (&target);
 }
 
+/* Where the environment leads to is said by its name. */
+static void test_the_place_is_named (void **state)
+{
+    (void) state;
+    pg_target_t target;
+    store_error_t error;
+    const database_options_t options = {.uri = "postgresql:///t"};
+    setenv ("PGHOST", "/run/elsewhere", 1);
+    assert_int_equal (pg_target_init (&target, &options, &error), STORE_OK);
+    unsetenv ("PGHOST");
+    assert_string_equal (target.where, "database t at /run/elsewhere:5432");
+    pg_target_destroy (&target);
+}
+
 /* Another host is spoken to only when its certificate is verified. */
 static void test_another_host_needs_tls (void **state)
 {
@@ -231,6 +245,7 @@ int main (void)
         cmocka_unit_test (test_tables_of_others_are_left_alone),
         cmocka_unit_test (test_a_role_without_rights_is_told),
         cmocka_unit_test (test_what_stands_in_the_settings_is_judged),
+        cmocka_unit_test (test_the_place_is_named),
         cmocka_unit_test (test_another_host_needs_tls),
         cmocka_unit_test (test_an_unsafe_server_is_refused),
         cmocka_unit_test (test_a_session_is_set_by_us),

@@ -79,8 +79,8 @@ static bool is_local (const pg_target_t *self)
 static void describe (pg_target_t *self)
 {
     char text[256];
-    const char *host = keyword_value (self, "host");
-    const char *port = keyword_value (self, "port");
+    const char *host = given_by (self, "host", "PGHOST");
+    const char *port = given_by (self, "port", "PGPORT");
     const char *name = keyword_value (self, "dbname");
     snprintf (text, sizeof (text), "database %.60s at %.100s:%.20s", name == NULL ? "?" : name,
               host == NULL ? "the local socket" : host, port == NULL ? "5432" : port);
