@@ -24,6 +24,7 @@
 enum {
     PORT_FIRST = 20000, /* below the ephemeral range, so that no client takes it meanwhile */
     PORT_COUNT = 12000,
+    PORTS_OF_ONE = 97, /* tests side by side have neighbouring pids, and ports of their own */
     ARGV_MAX = 16
 };
 
@@ -49,7 +50,7 @@ int daemon_free_port (void)
 {
     static int calls;
     for (int i = 0; i < PORT_COUNT; i++) {
-        int port = PORT_FIRST + (getpid () * 7 + calls++) % PORT_COUNT;
+        int port = PORT_FIRST + (getpid () % PORT_COUNT * PORTS_OF_ONE + calls++) % PORT_COUNT;
         if (port_is_free (port)) {
             return port;
         }
