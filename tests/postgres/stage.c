@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/cmocka_all.h"
@@ -22,6 +23,18 @@ static void prepare (stage_t *self, const char *const *settings)
     self->broker.arguments[1] = "postgresql";
     self->broker.arguments[2] = "--database";
     self->broker.arguments[3] = self->uri;
+}
+
+void stage_arguments (int argc, char **argv, unsigned *percent, unsigned *seed)
+{
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp (argv[i], "--percent") == 0)
+            *percent = (unsigned) strtoul (argv[i + 1], NULL, 10);
+        else if (strcmp (argv[i], "--seed") == 0)
+            *seed = (unsigned) strtoul (argv[i + 1], NULL, 10);
+    }
+    postgres_need ();
+    printf ("seed %u\n", *seed);
 }
 
 void stage_init (stage_t *self, const char *const *settings)

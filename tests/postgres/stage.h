@@ -16,6 +16,10 @@ typedef struct stage {
     char uri[POSTGRES_URI_SIZE]; /* what the broker is told */
 } stage_t;
 
+/* Of a test whose rounds are a part of the long proof's: "--percent N", "--seed N". Without
+ * PostgreSQL the test is skipped here. */
+void stage_arguments (int argc, char **argv, unsigned *percent, unsigned *seed);
+
 /* A server that runs, with these settings (NULL: none of its own; ended by NULL), and a broker that
  * does not yet, told of it by its socket. */
 void stage_init (stage_t *self, const char *const *settings);

@@ -160,14 +160,7 @@ static void test_a_database_that_is_restarted (void **state)
 
 int main (int argc, char **argv)
 {
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp (argv[i], "--percent") == 0)
-            percent = (unsigned) strtoul (argv[i + 1], NULL, 10);
-        else if (strcmp (argv[i], "--seed") == 0)
-            seed = (unsigned) strtoul (argv[i + 1], NULL, 10);
-    }
-    postgres_need ();
-    printf ("seed %u\n", seed);
+    stage_arguments (argc, argv, &percent, &seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_of_the_broker),
         cmocka_unit_test (test_of_the_database),
