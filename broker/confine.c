@@ -73,7 +73,7 @@ struct path_beneath {
 static const confine_path_t system_paths[] = {
     {"/usr", false},         {"/lib", false},       {"/lib64", false},
     {"/etc", false},         {"/proc/self", false}, {"/sys/devices/system/cpu", false},
-    {"/dev/urandom", false}, {"/dev/null", true},
+    {"/dev/urandom", false}, {"/dev/null", true},   {"/proc/sys/kernel/random/boot_id", false},
 };
 
 static uint64_t rights_of_abi (int abi)

@@ -9,7 +9,6 @@
 #include <czmq.h>
 #include <inttypes.h>
 #include <malloc.h>
-#include <poll.h>
 #include <sodium.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -21,6 +20,7 @@
 #include "log/log.h"
 #include "net/bolt.h"
 #include "net/socket.h"
+#include "owning.h"
 #include "reach.h"
 #include "settings.h"
 #include "store/patience.h"
@@ -33,7 +33,6 @@ enum {
     DAMAGED_LOG_MS = 1000, /* between two lines that name what is damaged */
     EXPORT_STOP_MS = 1500, /* for the last lines of tasks.jsonl and events.jsonl at a clean stop */
     STORE_NAME_SIZE = 16,
-    STORE_AGAIN_MS = 500, /* between two tries to open one that is out of reach */
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
      * time costs page faults and a lock on all memory; so this much stays with each of malloc's
      * arenas, and only larger pieces have mappings of their own. */
@@ -182,44 +181,6 @@ static void tell_lost (const lost_t *lost)
                                LOG_NUMBER ("to_batch", lost->last), LOG_TEXT ("why", lost->why)));
 }
 
-/* A database that is out of reach is waited for at a start, too, until somebody says stop. */
-static void wait_for_store (const daemon_t *self, const store_error_t *error)
-{
-    static bool told;
-    struct signalfd_siginfo signal;
-    struct pollfd stop = {.fd = self->signal_fd, .events = POLLIN};
-    if (!told)
-        log_write (LOG_LEVEL_WARNING, "DATABASE-AWAY",
-                   "the store is out of reach: the start waits for it",
-                   LOG_FIELDS (LOG_TEXT ("why", error->text)));
-    told = true;
-    if (poll (&stop, 1, STORE_AGAIN_MS) <= 0 ||
-        read (self->signal_fd, &signal, sizeof (signal)) != sizeof (signal) ||
-        signal.ssi_signo == SIGHUP)
-        return;
-    log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
-               "stopped while the store is out of reach: requests without an answer are dropped",
-               LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
-    _exit (EXITS_OK);
-}
-
-static store_code_t own_store (daemon_t *self, const char *store, const store_options_t *options,
-                               store_error_t *error)
-{
-    while (true) {
-        store_error_t ignored;
-        store_code_t code = store_open (&self->store, store, options, &self->boot, error);
-        bool opened = code == STORE_OK;
-        if (opened)
-            code = store_own (self->store, self->signal_fd, &self->boot, error);
-        if (code != STORE_ERROR_AWAY)
-            return code;
-        if (opened)
-            store_close (&self->store, &ignored);
-        wait_for_store (self, error);
-    }
-}
-
 static exits_t open_store (daemon_t *self)
 {
     const uint64_t *limits = self->config.numbers;
@@ -242,7 +203,8 @@ static exits_t open_store (daemon_t *self)
     if (archived_fill (&archive, &self->config, self->data.directory, &self->free_bytes_min))
         options.archive = &archive;
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
-    if (own_store (self, store, &options, &error) != STORE_OK)
+    if (owning_open (&self->store, store, &options, self->signal_fd, &self->boot, &error) !=
+        STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     tell_upgrade (self->store);
     const char *way = self->boot.journal_way;

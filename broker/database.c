@@ -11,17 +11,27 @@
 #include <unistd.h>
 
 #include "log/log.h"
+#include "notify.h"
 
 enum { DIRECTORY_PATH_SIZE = 4096 + 64 };
 
 /* The store leaves it in the data directory of a broker whose tasks are not in that. */
 #define INSTANCE_FILE "instance"
 
+/* A standby is at work, as far as the service manager has to know; it takes no requests. */
+static void say_standby (const config_t *config, const char *text)
+{
+    log_write (LOG_LEVEL_INFO, "DATABASE-STANDBY", text, NULL);
+    if (config->numbers[CONFIG_STANDBY] != 0)
+        notify_supervisor ("READY=1\nSTATUS=standby: another broker owns the database");
+}
+
 /* On any thread of the store. */
 static void say (void *context, database_word_t word, const char *text)
 {
-    (void) context;
     switch (word) {
+    case DATABASE_STANDBY: say_standby (context, text); break;
+    case DATABASE_ADOPTED: log_write (LOG_LEVEL_WARNING, "DATABASE-ADOPTED", text, NULL); break;
     case DATABASE_OWNED: log_write (LOG_LEVEL_INFO, "DATABASE-OWNED", text, NULL); break;
     case DATABASE_AWAY: log_write (LOG_LEVEL_WARNING, "DATABASE-LOST", text, NULL); break;
     case DATABASE_BACK: log_write (LOG_LEVEL_INFO, "DATABASE-FOUND", text, NULL); break;
@@ -48,7 +58,10 @@ bool database_fill (database_options_t *out, const config_t *config)
                              .schema = config_text (config, CONFIG_DATABASE_SCHEMA),
                              .synchronous_commit = commits[config->numbers[CONFIG_DATABASE_COMMIT]],
                              .failover_synchronous = config->numbers[CONFIG_DATABASE_FAILOVER] != 0,
-                             .say = say};
+                             .standby = config->numbers[CONFIG_STANDBY] != 0,
+                             .lease_ms = (int64_t) config->numbers[CONFIG_LEASE],
+                             .say = say,
+                             .context = (void *) config};
     return is_store (config);
 }
 

@@ -287,7 +287,7 @@ exits_t doors_open (doors_t *self)
     log_write (LOG_LEVEL_INFO, "READY", "takes requests",
                LOG_FIELDS (LOG_TEXT ("endpoint", endpoints[0].text),
                            LOG_TEXT ("version", TASKMQ_VERSION), LOG_NUMBER ("pid", getpid ())));
-    notify_supervisor ("READY=1");
+    notify_supervisor ("READY=1\nSTATUS=takes requests");
     return EXITS_OK;
 }
 

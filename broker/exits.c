@@ -35,6 +35,7 @@ exits_t exits_of_store (store_code_t code)
 {
     switch (code) {
     case STORE_OK: return EXITS_OK;
+    case STORE_ERROR_STOPPED: return EXITS_OK;
     case STORE_ERROR_FULL: return EXITS_FULL;
     case STORE_ERROR_AWAY: /* asked for where nobody can wait: the supervisor tries again */
     case STORE_ERROR_IO: return EXITS_IO;

@@ -8,20 +8,32 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "ids.h"
+#include "timestamp.h"
 
 enum {
     ROOM_FOR_COUNT = 32,
     HEAD_MS = 3600 * 1000, /* as often as the log says it */
     HEAD_ROW_BYTES = 2 * 8 + CHAIN_HASH_BYTES
 };
+/* Of brokers in turn on the same data: that of one which never came back goes some day. */
+#define HEAD_KEPT_MS (INT64_C (400) * 24 * 3600 * 1000)
+
 static const uint8_t HEAD_KEY[] = {0};
 
-void notes_init (notes_t *self, audit_t *audit, const char *path, uint64_t generation)
+void notes_init (notes_t *self, audit_t *audit, const char *path, const boot_t *boot)
 {
-    *self =
-        (notes_t){.audit = audit, .path = path, .ends = POLICY_ENDS_INIT, .generation = generation};
+    static const uint8_t none[BOOT_INSTANCE_BYTES] = {0};
+    *self = (notes_t){.audit = audit,
+                      .path = path,
+                      .ends = POLICY_ENDS_INIT,
+                      .generation = boot->generation,
+                      .in_turn = memcmp (boot->instance, none, sizeof (none)) != 0};
+    row_key_bytes (&self->key, HEAD_KEY, sizeof (HEAD_KEY));
+    if (self->in_turn)
+        row_key_bytes (&self->key, boot->instance, sizeof (boot->instance));
 }
 
 void notes_free (notes_t *self)
@@ -190,6 +202,9 @@ static uint64_t number_at (const uint8_t *bytes)
 
 void notes_restore (notes_t *self, const row_t *row)
 {
+    if (buf_length (row->key) != self->key.length ||
+        memcmp (buf_bytes (row->key), self->key.bytes, self->key.length) != 0)
+        return; /* of another broker's record */
     const uint8_t *bytes = buf_bytes (row->body);
     if (buf_length (row->body) != HEAD_ROW_BYTES || number_at (bytes) != self->generation)
         return;
@@ -220,6 +235,9 @@ bool notes_head (notes_t *self, int64_t mono_ms, bool at_once, row_t *out)
     row_key_number (&body, self->generation);
     row_key_number (&body, self->kept.n);
     row_key_bytes (&body, self->kept.hash, CHAIN_HASH_BYTES);
-    *out = row_make (ROW_KIND_AUDIT_HEAD, HEAD_KEY, sizeof (HEAD_KEY), body.bytes, body.length);
+    *out = row_make (ROW_KIND_AUDIT_HEAD, self->key.bytes, self->key.length, body.bytes,
+                     body.length);
+    if (self->in_turn)
+        out->expires_at = clock_ms (CLOCK_REALTIME) + HEAD_KEPT_MS;
     return true;
 }

@@ -10,6 +10,7 @@
 #include "audit/audit.h"
 #include "core/access/policy.h"
 #include "core/data/deed.h"
+#include "core/data/lookup.h"
 #include "core/data/row.h"
 
 typedef struct notes {
@@ -21,12 +22,14 @@ typedef struct notes {
 
     /* Where the record stands is kept in the store too: there it outlives the files. */
     uint64_t generation; /* of the store: after a restore it is another record */
+    row_key_t key;       /* of this broker's record … */
+    bool in_turn;        /* … beside those of others that own the data in turn */
     chain_head_t kept;
     uint64_t turns;  /* of the file when it was kept */
     int64_t keep_at; /* monotonic */
 } notes_t;
 
-void notes_init (notes_t *self, audit_t *audit, const char *path, uint64_t generation);
+void notes_init (notes_t *self, audit_t *audit, const char *path, const boot_t *boot);
 void notes_free (notes_t *self);
 /* From now on this policy counts. */
 void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms);

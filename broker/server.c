@@ -819,8 +819,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
     tenure_init (&self->tenure, options->away_ms, 0);
     self->now = clock_now ();
     self->deadline = INT64_MAX;
-    notes_init (&self->notes, options->audit, access_file_path (options->access),
-                options->boot.generation);
+    notes_init (&self->notes, options->audit, access_file_path (options->access), &options->boot);
     self->engine = engine_new (&options->engine);
     self->texts = (texts_t){.indexer = options->indexer, .store = options->store};
     self->trace = trace_new (trace_log, NULL);

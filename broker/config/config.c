@@ -506,6 +506,9 @@ static bool store_is_consistent (const config_t *self, char error[CONFIG_ERROR_S
     if (named && store != CONFIG_STORE_POSTGRESQL)
         return needs (self, CONFIG_DATABASE_URI,
                       "needs broker/store postgresql (--store postgresql)", error);
+    if (self->numbers[CONFIG_STANDBY] != 0 && store != CONFIG_STORE_POSTGRESQL)
+        return needs (self, CONFIG_STANDBY,
+                      "needs broker/store postgresql: files of one machine have one broker", error);
     if (!named && store == CONFIG_STORE_POSTGRESQL)
         return needs (self, CONFIG_STORE,
                       "= postgresql needs database/uri (--database postgresql://USER@HOST/NAME)",

@@ -188,6 +188,12 @@ enum { CONFIG_STORE_SQLITE, CONFIG_STORE_MEMORY, CONFIG_STORE_POSTGRESQL };
     X (DATABASE_FAILOVER, "database/failover", CHOICE, RESTART, 0, 0, 1,                           \
        "asynchronous|synchronous",                                                                 \
        "synchronous: a promoted standby has all that was acknowledged, so the history goes on")    \
+    X (STANDBY, "cluster/standby", SWITCH, RESTART, 0, 0, 1, NULL,                                 \
+       "a database that another broker owns is waited for, and taken over when that ends; else "   \
+       "the start is refused")                                                                     \
+    X (LEASE, "cluster/lease", DURATION, RESTART, 4 * CONFIG_S, 2 * CONFIG_S, 60 * CONFIG_S, NULL, \
+       "a broker on PostgreSQL that gave no sign for so long may be taken over from; it gives "    \
+       "four in that time")                                                                        \
     X (AWAY, "database/away", DURATION, NOW, CONFIG_S, 100, 60 * CONFIG_S, NULL,                   \
        "a store that is out of reach for longer: what needs it is answered UNAVAILABLE")           \
     X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \

@@ -30,6 +30,11 @@ static const struct key_option {
     {"trace-slow", CONFIG_LOG_SLOW},
 };
 
+/* Switches that an option turns on. */
+static const struct key_option switch_options[] = {
+    {"standby", CONFIG_STANDBY},
+};
+
 static const struct action_option {
     const char *name;
     config_action_t action;
@@ -41,10 +46,12 @@ static const struct action_option {
 
 enum {
     KEY_OPTIONS = sizeof (key_options) / sizeof (key_options[0]),
+    SWITCH_OPTIONS = sizeof (switch_options) / sizeof (switch_options[0]),
     ACTION_OPTIONS = sizeof (action_options) / sizeof (action_options[0]),
-    OPTIONS = KEY_OPTIONS + ACTION_OPTIONS + 4,
+    OPTIONS = KEY_OPTIONS + SWITCH_OPTIONS + ACTION_OPTIONS + 4,
     FIRST_KEY = 256,
-    FIRST_ACTION = FIRST_KEY + KEY_OPTIONS
+    FIRST_SWITCH = FIRST_KEY + KEY_OPTIONS,
+    FIRST_ACTION = FIRST_SWITCH + SWITCH_OPTIONS
 };
 
 static void fill_options (struct option out[OPTIONS + 1])
@@ -56,6 +63,8 @@ static void fill_options (struct option out[OPTIONS + 1])
     out[n++] = (struct option){"accept-rollback", no_argument, NULL, 'a'};
     for (int i = 0; i < KEY_OPTIONS; i++)
         out[n++] = (struct option){key_options[i].name, required_argument, NULL, FIRST_KEY + i};
+    for (int i = 0; i < SWITCH_OPTIONS; i++)
+        out[n++] = (struct option){switch_options[i].name, no_argument, NULL, FIRST_SWITCH + i};
     for (int i = 0; i < ACTION_OPTIONS; i++)
         out[n++] = (struct option){action_options[i].name, no_argument, NULL, FIRST_ACTION + i};
     out[n] = (struct option){NULL, 0, NULL, 0};
@@ -106,7 +115,9 @@ static bool apply (config_t *self, int option, const char *text, char *error)
         char why[UNITS_ERROR_SIZE];
         return time_parse (&self->until_ms, text, why) || config_fail (error, "--until: %s", why);
     }
-    if (option >= FIRST_KEY && option < FIRST_ACTION)
+    if (option >= FIRST_SWITCH && option < FIRST_ACTION)
+        return set_option (self, &switch_options[option - FIRST_SWITCH], "on", error);
+    if (option >= FIRST_KEY && option < FIRST_SWITCH)
         return set_option (self, &key_options[option - FIRST_KEY], text, error);
     if (option >= FIRST_ACTION)
         self->action = action_options[option - FIRST_ACTION].action;
@@ -203,6 +214,8 @@ void config_print_help (void)
           "                       end, or postgresql, which needs --database\n"
           "      --database URI   of PostgreSQL, as postgresql://USER@HOST/NAME; its\n"
           "                       password stands in a file (database/passfile)\n"
+          "      --standby        wait while another broker owns the database, and take\n"
+          "                       over when it stops or gives no sign (cluster/lease)\n"
           "      --synchronous S  full (default), or normal, with which a loss of power may\n"
           "                       lose work that was acknowledged\n"
           "      --archive DIR    keep what is committed in this directory, too, on another\n"

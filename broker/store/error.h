@@ -19,7 +19,8 @@ typedef enum store_code {
     STORE_ERROR_OWNED,   /* another broker owns the data */
     STORE_ERROR_CUT,     /* what was acknowledged is not there any more */
     STORE_ERROR_DAMAGED, /* one row is not what was written; all others may be read */
-    STORE_ERROR_AWAY     /* out of reach for now; nothing was read */
+    STORE_ERROR_AWAY,    /* out of reach for now; nothing was read */
+    STORE_ERROR_STOPPED  /* told to stop while it waited */
 } store_code_t;
 
 /* Text for people about the last failure of a call, written into the caller's struct. */

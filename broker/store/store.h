@@ -82,8 +82,9 @@ store_code_t store_open (store_t **out, const char *uri, const store_options_t *
 
 /* Blocks until this process owns the data, and fills *boot then: nothing else of the store may be
  * called before it. Where the owner is certain since store_open it returns at once, and *boot stays
- * as that filled it. STORE_ERROR_ACCESS: stop_fd became readable first; it is only polled, and -1
- * waits for ever. */
+ * as that filled it. STORE_ERROR_STOPPED: stop_fd became readable first; it is only polled, and -1
+ * waits for ever. STORE_ERROR_AWAY: the data is out of reach; the store is to be closed, and opened
+ * anew. STORE_ERROR_OWNED: somebody else owns it, and this process was not told to wait for it. */
 store_code_t store_own (store_t *self, int stop_fd, boot_t *boot, store_error_t *error);
 /* CLOCK_MONOTONIC in ms until which nobody else can own the data: what was true of it in memory may
  * be told before, and nothing after (A99). INT64_MAX: nobody else ever can. It may rise at any time
@@ -264,6 +265,9 @@ typedef struct store_stats {
     uint64_t dirty_tasks; /* not yet written back */
     uint64_t dirty_bytes;
     uint64_t damaged;        /* reads that met a damaged row */
+    uint64_t unknown_commits; /* whose answer was lost, and that were settled */
+    uint64_t pinned_ms; /* age of the oldest foreign transaction that keeps what was deleted; 0 */
+    bool taken_over;    /* by this start, from an owner that stood still */
     bool write_back_stalled; /* waits for space (A22) */
     int schema;              /* version of what is stored; 0 where nothing is */
     int upgraded_from;       /* … that this start found, when it was an earlier one; else 0 */

@@ -127,9 +127,10 @@ start_broker
 
 # a newer version's tables are left alone
 stop_broker
+version=$(sql 'SELECT version FROM taskmq.meta')
 sql 'UPDATE taskmq.meta SET version = 99'
 refused 8 'newer version' --database "$database"
-sql 'UPDATE taskmq.meta SET version = 1'
+sql "UPDATE taskmq.meta SET version = $version"
 start_broker
 stop_broker
 

@@ -389,7 +389,7 @@ static void a_table_that_is_locked_is_waited_for (void **state)
 static long long cut_readers (fixture_t *f)
 {
     return store_fixture_sql (f, "SELECT count (pg_terminate_backend (pid)) FROM pg_stat_activity"
-                                 " WHERE application_name = 'taskmq reader'");
+                                 " WHERE application_name LIKE 'taskmq reader %'");
 }
 
 static void a_read_whose_session_was_cut_is_told_so_and_may_be_run_again (void **state)
@@ -464,7 +464,7 @@ static void *cancel_statements (void *context)
                         "DO $$ BEGIN FOR i IN 1..600 LOOP"
                         " PERFORM pg_stat_clear_snapshot ();"
                         " PERFORM pg_cancel_backend (pid) FROM pg_stat_activity"
-                        " WHERE application_name = 'taskmq reader' AND state = 'active';"
+                        " WHERE application_name LIKE 'taskmq reader %' AND state = 'active';"
                         " PERFORM pg_sleep (0.003); END LOOP; END $$"));
     return NULL;
 }
@@ -574,7 +574,7 @@ static void readers_share_their_links (void **state)
         assert_int_equal (sharers[i].wrong, 0);
     }
     assert_in_range (store_fixture_sql (f, "SELECT count (*) FROM pg_stat_activity WHERE"
-                                           " application_name = 'taskmq reader'"),
+                                           " application_name LIKE 'taskmq reader %'"),
                      1, PG_READERS_LINKS);
 }
 

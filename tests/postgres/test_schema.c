@@ -22,6 +22,8 @@ static store_code_t prepare_with (const database_options_t *options, store_error
     store_code_t code = pg_target_init (&target, options, error);
     if (code == STORE_OK)
         code = pg_schema_prepare (&target, error);
+    if (code == STORE_OK)
+        code = pg_schema_upgrade (&target, error);
     pg_target_destroy (&target);
     return code;
 }

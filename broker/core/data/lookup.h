@@ -25,6 +25,7 @@ typedef struct lost {
 } lost_t;
 
 /* What a freshly opened store knows. */
+enum { BOOT_INSTANCE_BYTES = 16 };
 typedef struct boot {
     uint64_t generation;  /* of the event history, random, changes only when history was cut */
     uint64_t epoch;       /* counts starts; this start's number */
@@ -36,6 +37,8 @@ typedef struct boot {
     uint64_t recovered_batches; /* that stood in the journal */
     lost_t lost;                /* with the power, or because somebody gave them up */
     const char *journal_way;    /* how the journal is written: a word for the log, or NULL */
+    /* Of several that may own the data in turn, this one; all zero where there can be but one. */
+    uint8_t instance[BOOT_INSTANCE_BYTES];
 } boot_t;
 /* Numbers and positions once given are not given again after a failed commit; the gap is harmless,
  * a number that stands twice would not be. */

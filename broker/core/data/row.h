@@ -24,7 +24,7 @@
     X (TEST_LIVE, 2, "test-live", LIVE, "any bytes; of the tests alone")                           \
     X (FORGOTTEN, 3, "forgotten", LIVE, "one row: the highest sequence of forgotten namespaces")   \
     X (ORDER, 24, "order", TABLES, "one row: which numbers have times that do not rise with them") \
-    X (AUDIT_HEAD, 4, "audit-head", LIVE, "one row: where the record of deeds stood")              \
+    X (AUDIT_HEAD, 4, "audit-head", LIVE, "a broker: where its record of deeds stood")             \
     X (QUARANTINE, 5, "quarantine", TABLES, "namespace, task, attempt: a success that came late")  \
     X (LATE, 20, "late", LIVE, "namespace, task, attempt: what is known of such a success")        \
     X (CHECKPOINT, 6, "checkpoint", TABLES, "namespace, task: what a worker keeps of its work")    \

@@ -11,6 +11,8 @@
 
 /* What it has to say, beside failures. */
 typedef enum database_word {
+    DATABASE_STANDBY,      /* another owner has the data: it is waited for */
+    DATABASE_ADOPTED,      /* … and was taken over from, since it stood still */
     DATABASE_OWNED,        /* this process owns the data from now on */
     DATABASE_AWAY,         /* out of reach: it is waited for */
     DATABASE_BACK,         /* … and it is back; the text tells what became of a commit in doubt */
@@ -29,6 +31,9 @@ typedef struct database_options {
     const char *synchronous_commit; /* on, remote_apply or local; NULL: on */
     /* Over a promotion nothing that was acknowledged can be missing, so the history goes on. */
     bool failover_synchronous;
+    /* Who finds an owner that lives waits until that ends or stands still; else it is refused. */
+    bool standby;
+    int64_t lease_ms;  /* an owner that gives no sign for so long may be taken over from; 0: 4,000 */
     int64_t pinned_ms; /* DATABASE_PINNED: so old a transaction; 0: 60,000 */
     /* Told on any thread, with a line for people; may be NULL. */
     void (*say) (void *context, database_word_t word, const char *text);

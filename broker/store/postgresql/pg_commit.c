@@ -27,13 +27,10 @@ static const char *const TEXTS[STATEMENTS] = {
     [APPEND] = "WITH own AS (SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c'"
                " AND epoch = $2::int8 FOR UPDATE)"
                " INSERT INTO journal SELECT $1::int2, $2::int8, $3::int8, $4::bytea FROM own",
-    [BEAT] = "UPDATE shard SET beat = beat + 1, pid_commit = pg_backend_pid ()"
-             " WHERE shard = $1::int2 AND epoch = $2::int8",
+    [BEAT] = "UPDATE shard SET beat = beat + 1 WHERE shard = $1::int2 AND epoch = $2::int8",
     [LOCK] = "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c' AND epoch = $2::int8"
              " FOR UPDATE",
-    [NEWEST] = "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"
-               " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"
-               " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0)",
+    [NEWEST] = PG_COMMIT_NEWEST_SQL,
     [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
                   " WHERE pid = $1::int4 AND usename = current_user",
 };
@@ -44,7 +41,7 @@ struct pg_commit {
     int32_t old_pid; /* of the connection before this one */
     uint64_t generation;
     uint64_t epoch;
-    uint64_t last; /* acknowledged batch of this epoch, 0 for none */
+    atomic_uint_fast64_t last; /* acknowledged batch of this epoch, 0 for none */
     bytes_t body;
     atomic_int_fast64_t since; /* mono: the commit that is being made began; 0: there is none */
 };
@@ -86,10 +83,30 @@ static void put_epoch (const pg_commit_t *self, pg_params_t *params)
     pg_param_int8 (params, (int64_t) self->epoch);
 }
 
-static store_code_t fenced (const pg_commit_t *self, store_error_t *error)
+store_code_t pg_commit_fenced (const pg_store_t *store, uint64_t epoch, store_error_t *error)
 {
     return store_fail (error, STORE_ERROR_FENCED, "%s: another broker took over from epoch %llu",
-                       self->store->target.where, (unsigned long long) self->epoch);
+                       store->target.where, (unsigned long long) epoch);
+}
+
+store_code_t pg_commit_cut (const pg_store_t *store, uint64_t epoch, uint64_t last, uint64_t newest,
+                            store_error_t *error)
+{
+    return store_fail (error, STORE_ERROR_CUT,
+                       "%s: commit %llu of epoch %llu was acknowledged, and the newest that is "
+                       "there is %llu: the database lost it, or another one was restored",
+                       store->target.where, (unsigned long long) last, (unsigned long long) epoch,
+                       (unsigned long long) newest);
+}
+
+uint64_t pg_commit_last (const pg_commit_t *self)
+{
+    return atomic_load (&self->last);
+}
+
+static store_code_t fenced (const pg_commit_t *self, store_error_t *error)
+{
+    return pg_commit_fenced (self->store, self->epoch, error);
 }
 
 /* A commit in doubt. */
@@ -185,12 +202,11 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool *landed, sto
     if (code != STORE_OK)
         return code;
     *landed = newest == batch;
-    if (newest < self->last || (newest != batch && newest != self->last))
-        return store_fail (error, STORE_ERROR_CUT,
-                           "%s: commit %llu of epoch %llu was acknowledged, and the newest that is "
-                           "there is %llu: the database lost it, or another one was restored",
-                           self->store->target.where, (unsigned long long) self->last,
-                           (unsigned long long) self->epoch, (unsigned long long) newest);
+    uint64_t last = pg_commit_last (self);
+    if (newest < last || (newest != batch && newest != last))
+        return pg_commit_cut (self->store, self->epoch, last, newest, error);
+    if (batch != 0)
+        atomic_fetch_add (&self->store->unknown_commits, 1);
     snprintf (text, sizeof (text), "commit %llu %s", (unsigned long long) batch,
               *landed ? "had landed" : "had not landed, and is made again");
     pg_store_found (self->store, batch == 0 ? NULL : text);
@@ -205,13 +221,13 @@ store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t e
     bool none;
     self->generation = generation;
     self->epoch = epoch;
-    self->last = 0;
+    atomic_store (&self->last, 0);
     return settle (self, 0, &none, error);
 }
 
 static void pack (pg_commit_t *self, batch_t *const *batches, size_t count)
 {
-    uint64_t previous = self->last;
+    uint64_t previous = pg_commit_last (self);
     bytes_t *body = &self->body;
     bytes_clear (body);
     for (size_t i = 0; i < count; i++) {
@@ -268,7 +284,7 @@ store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_
     store_code_t code = insert_until_known (self, batch, error);
     atomic_store (&self->since, 0);
     if (code == STORE_OK)
-        self->last = batch;
+        atomic_store (&self->last, batch);
     if (self->body.capacity > STORE_COMMIT_BYTES_MAX)
         bytes_free (&self->body);
     return code;

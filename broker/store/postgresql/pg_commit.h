@@ -15,6 +15,12 @@
 
 typedef struct pg_commit pg_commit_t;
 
+/* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables. */
+#define PG_COMMIT_NEWEST_SQL                                                                       \
+    "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"                           \
+    " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"                                          \
+    " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0)"
+
 pg_commit_t *pg_commit_new (pg_store_t *store);
 void pg_commit_free (pg_commit_t **self); /* accepts a NULL object */
 /* An epoch begins, with nothing committed in it. */
@@ -25,8 +31,15 @@ store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t e
  * acknowledged is gone. The batches stay the caller's. */
 store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_t count,
                                store_error_t *error);
+/* The newest batch of this epoch that was acknowledged; 0: none. Any thread. */
+uint64_t pg_commit_last (const pg_commit_t *self);
 /* For how long the commit that is being made has waited; 0: there is none. */
 int64_t pg_commit_waits_ms (const pg_commit_t *self);
+
+/* Fill error with what has happened, and return its code. */
+store_code_t pg_commit_fenced (const pg_store_t *store, uint64_t epoch, store_error_t *error);
+store_code_t pg_commit_cut (const pg_store_t *store, uint64_t epoch, uint64_t last, uint64_t newest,
+                            store_error_t *error);
 
 /* A row of the journal holds the batches of one commit, each with its length before it. Takes the
  * one at *place apart, which moves behind it. *out is NULL at the end; it belongs to the caller.

@@ -313,13 +313,17 @@ enum {
     SHOWN_IN_RECOVERY,
     SHOWN_COMMIT
 };
+/* The timeline that is written now: the control file names that of the last checkpoint, which a
+ * promotion does not wait for. */
 static const char SHOW[] =
     "SELECT current_setting ('fsync'),"
     " current_setting ('full_page_writes'), current_setting ('server_encoding'),"
     " pg_backend_pid ()::text, current_setting ('synchronous_standby_names'),"
-    " current_setting ('data_checksums'), system_identifier::text, timeline_id::text,"
+    " current_setting ('data_checksums'), system_identifier::text,"
+    " CASE WHEN pg_is_in_recovery () THEN '0'"
+    " ELSE substr (pg_walfile_name (pg_current_wal_lsn ()), 1, 8) END,"
     " pg_is_in_recovery ()::text, current_setting ('synchronous_commit')"
-    " FROM pg_control_system (), pg_control_checkpoint ()";
+    " FROM pg_control_system ()";
 
 static bool shows (const PGresult *result, int column, const char *value)
 {
@@ -363,7 +367,7 @@ static store_code_t check_same (const pg_link_t *self, const PGresult *shown, st
                            target->where, (long long) system_id, (long long) known);
     atomic_store (&target->system_id, system_id);
     atomic_store (&target->timeline,
-                  (int) strtol (PQgetvalue (shown, 0, SHOWN_TIMELINE), NULL, 10));
+                  (int) strtol (PQgetvalue (shown, 0, SHOWN_TIMELINE), NULL, 16));
     atomic_store (&target->unreplicated, shows (shown, SHOWN_STANDBYS, ""));
     atomic_store (&target->unsummed, shows (shown, SHOWN_SUMS, "off"));
     return STORE_OK;
@@ -415,7 +419,8 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
     }
     PQsetNoticeReceiver (self->db, no_notice, NULL);
     char text[96];
-    snprintf (text, sizeof (text), "SET application_name = 'taskmq %.40s'", self->name);
+    snprintf (text, sizeof (text), "SET application_name = 'taskmq %.30s%s%s'", self->name,
+              self->target->tag[0] == '\0' ? "" : " ", self->target->tag);
     store_code_t code = pg_link_do (self, text, error);
     if (code == STORE_OK)
         code = check_server (self, error);

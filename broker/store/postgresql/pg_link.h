@@ -23,7 +23,8 @@
 
 enum {
     PG_STATEMENTS_MAX = 48, /* of one link */
-    PG_VERSION_MIN = 140000
+    PG_VERSION_MIN = 140000,
+    PG_TAG_SIZE = 17
 };
 
 /* Where all links of a store lead, and how their sessions are set. */
@@ -33,6 +34,7 @@ typedef struct pg_target {
     char *settings; /* SQL for each new session */
     char *schema;   /* a plain name: letters, digits, _ */
     char *where;    /* host and database, for texts */
+    char tag[PG_TAG_SIZE]; /* of whom the sessions are, in their names; before the first link */
     /* As the newest link found it. */
     atomic_int_fast64_t system_id; /* of the server; 0: not known yet */
     atomic_int timeline;

@@ -4,34 +4,36 @@
 
 #include "store/postgresql/pg_own.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
+#include "core/base/beats.h"
 #include "store/postgresql/pg_schema.h"
+#include "timestamp.h"
 
 enum {
-    INSTANCE_BYTES = 16,
-    INSTANCE_TEXT_SIZE = 2 * INSTANCE_BYTES + 1,
-    OWNER_TEXT_SIZE = INSTANCE_TEXT_SIZE + 1 + HOST_NAME_MAX + 1,
-    TRIES = 5 /* each waits 2 s for locks */
+    LOOK_MS = 250, /* between two looks at an owner */
+    LOOK_WAIT_MS = 2000,
+    TRIES = 5, /* each waits 2 s for locks */
+    TEXT_SIZE = 384
 };
 
-enum { SHARD, PIDS, TERMINATE, TAKE, FENCE, RELEASE, STATEMENTS };
+enum { LOOK, LOOK_AND_LOCK, TERMINATE, TAKE, FENCE, RELEASE, STATEMENTS };
+
+/* The first version of the table has no lease: its owners do not beat. */
+#define SHARD_SQL                                                                                  \
+    "SELECT owner, epoch, beat, generation, system_id, timeline,"                                  \
+    " coalesce ((to_jsonb (s) ->> 'lease_ms')::int4, 0) FROM shard s WHERE shard = $1::int2"
 
 static const char *const TEXTS[STATEMENTS] = {
-    [SHARD] = "SELECT owner, epoch, generation, system_id, timeline FROM shard"
-              " WHERE shard = $1::int2 FOR UPDATE",
-    [PIDS] = "SELECT pid_commit, pid_write FROM shard WHERE shard = $1::int2"
-             " AND (owner IS NULL OR starts_with (owner, $2::text))",
+    [LOOK] = SHARD_SQL,
+    [LOOK_AND_LOCK] = SHARD_SQL " FOR UPDATE",
     [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
-                  " WHERE pid IN ($1::int4, $2::int4) AND usename = current_user"
-                  " AND application_name LIKE 'taskmq %'",
+                  " WHERE application_name LIKE 'taskmq % ' || $1::text"
+                  " AND usename = current_user AND pid <> pg_backend_pid ()",
     [TAKE] = "UPDATE shard SET epoch = $2::int8, owner = $3::text, system_id = $4::int8,"
              " timeline = $5::int4, generation = $6::int8, beat = beat + 1"
              " WHERE shard = $1::int2",
@@ -39,86 +41,171 @@ static const char *const TEXTS[STATEMENTS] = {
     [RELEASE] = "UPDATE shard SET owner = NULL WHERE shard = $1::int2 AND epoch = $2::int8",
 };
 
-/* The instance. */
+/* What table shard says. */
+typedef struct shard {
+    bool owned;
+    char owner[PG_OWNER_TEXT_SIZE];
+    uint64_t epoch;
+    uint64_t beat;
+    uint64_t generation;
+    int64_t system_id; /* 0: nobody owned it yet, or a copy that is to go on */
+    int32_t timeline;
+    int64_t lease_ms; /* 0: its owner does not beat */
+} shard_t;
 
-static store_code_t path_failed (const char *path, store_error_t *error)
+typedef enum verdict {
+    VERDICT_TAKE,
+    VERDICT_WAIT,
+    VERDICT_REFUSE /* another owner lives, or nobody can tell */
+} verdict_t;
+
+typedef struct taker {
+    pg_store_t *store;
+    pg_link_t link;
+    beat_watch_t watch;
+    pg_owned_t *out;
+    shard_t seen; /* by the newest look */
+    uint64_t first_epoch; /* … and by the first one */
+    uint64_t first_beat;
+    bool looked;
+    uint64_t told_epoch; /* of the owner that we said to wait for */
+    bool told;
+} taker_t;
+
+/* Looking. */
+
+static store_code_t read_shard (taker_t *self, size_t statement, shard_t *out, store_error_t *error)
 {
-    return store_fail (error, errno == ENOSPC ? STORE_ERROR_FULL : STORE_ERROR_ACCESS, "%s: %s",
-                       path, strerror (errno));
+    PGresult *row = NULL;
+    pg_params_t params;
+    pg_params_clear (&params);
+    pg_param_int2 (&params, PG_SHARD);
+    store_code_t code = pg_link_run (&self->link, statement, &params, &row, error);
+    if (code == STORE_OK && PQntuples (row) != 1)
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table %s.shard is empty",
+                           self->store->target.where, self->store->target.schema);
+    if (code == STORE_OK) {
+        *out = (shard_t){.owned = !pg_is_null (row, 0, 0),
+                         .epoch = (uint64_t) pg_int8 (row, 0, 1),
+                         .beat = (uint64_t) pg_int8 (row, 0, 2),
+                         .generation = (uint64_t) pg_int8 (row, 0, 3),
+                         .system_id = pg_int8 (row, 0, 4),
+                         .timeline = pg_int4 (row, 0, 5),
+                         .lease_ms = pg_int4 (row, 0, 6)};
+        if (out->owned)
+            snprintf (out->owner, sizeof (out->owner), "%s", pg_text (row, 0, 0));
+    }
+    PQclear (row);
+    return code;
 }
 
-/* A new id, durable before it is used. */
-static store_code_t make_instance (const char *directory, const char *path,
-                                   char text[INSTANCE_TEXT_SIZE], store_error_t *error)
+static store_code_t look (taker_t *self, store_error_t *error)
 {
-    uint8_t random[INSTANCE_BYTES];
-    char fresh[PATH_MAX + 8];
-    if (getrandom (random, sizeof (random), 0) != (ssize_t) sizeof (random))
-        return store_fail (error, STORE_ERROR_IO, "the system gives no random bytes");
-    for (size_t i = 0; i < sizeof (random); i++)
-        snprintf (text + 2 * i, 3, "%02x", random[i]);
-    snprintf (fresh, sizeof (fresh), "%s.new", path);
-    int fd = open (fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool done = fd >= 0 && write (fd, text, INSTANCE_TEXT_SIZE - 1) == INSTANCE_TEXT_SIZE - 1 &&
-                fsync (fd) == 0;
-    done = fd >= 0 && close (fd) == 0 && done && rename (fresh, path) == 0;
-    if (!done)
-        return path_failed (path, error);
-    int place = open (directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    done = place >= 0 && fsync (place) == 0;
-    if (place >= 0)
-        close (place);
-    return done ? STORE_OK : path_failed (directory, error);
-}
-
-static store_code_t read_instance (const char *directory, char text[INSTANCE_TEXT_SIZE],
-                                   store_error_t *error)
-{
-    char path[PATH_MAX];
-    snprintf (path, sizeof (path), "%s/" PG_INSTANCE_FILE, directory);
-    int fd = open (path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return make_instance (directory, path, text, error);
-    if (fd < 0)
-        return path_failed (path, error);
-    ssize_t length = read (fd, text, INSTANCE_TEXT_SIZE - 1);
-    close (fd);
-    text[length < 0 ? 0 : length] = '\0';
-    if (strspn (text, "0123456789abcdef") != INSTANCE_TEXT_SIZE - 1)
-        return store_fail (error, STORE_ERROR_CORRUPT,
-                           "%s: is no id of an instance; remove it to make another", path);
+    store_code_t code = read_shard (self, LOOK, &self->seen, error);
+    if (code != STORE_OK)
+        return code;
+    if (!self->looked) {
+        self->looked = true;
+        self->first_epoch = self->seen.epoch;
+        self->first_beat = self->seen.beat;
+    }
     return STORE_OK;
 }
 
-/* With the host's name behind it, for people. */
-static void owner_text (const char *instance, char owner[OWNER_TEXT_SIZE])
+/* The owner has ended, as far as we can know. */
+static bool has_ended (const taker_t *self)
 {
-    char host[HOST_NAME_MAX + 1] = "";
-    if (gethostname (host, sizeof (host) - 1) != 0)
-        snprintf (host, sizeof (host), "unknown");
-    snprintf (owner, OWNER_TEXT_SIZE, "%s %s", instance, host);
+    const shard_t *seen = &self->seen;
+    const pg_instance_t *instance = &self->out->instance;
+    return !seen->owned || pg_instance_was (instance, seen->owner) ||
+           (seen->lease_ms == 0 && pg_instance_was_unplaced (instance, seen->owner));
+}
+
+/* The lease is the owner's: it believes in that one, whatever ours is. */
+static bool stands_still (taker_t *self, int64_t now_ms)
+{
+    const shard_t *seen = &self->seen;
+    self->watch.lease_ms = seen->lease_ms;
+    bool still = beat_watch_saw (&self->watch, seen->epoch, seen->beat, now_ms);
+    self->out->silent_ms = still ? now_ms - self->watch.since_ms : 0;
+    return still;
+}
+
+static verdict_t judge (taker_t *self)
+{
+    const shard_t *seen = &self->seen;
+    bool standby = self->store->database.standby;
+    self->out->silent_ms = 0;
+    if (has_ended (self))
+        return VERDICT_TAKE;
+    if (seen->lease_ms == 0)
+        return standby ? VERDICT_WAIT : VERDICT_REFUSE;
+    if (stands_still (self, clock_ms (CLOCK_MONOTONIC)))
+        return VERDICT_TAKE;
+    bool lives = seen->epoch != self->first_epoch || seen->beat != self->first_beat;
+    return lives && !standby ? VERDICT_REFUSE : VERDICT_WAIT;
+}
+
+static store_code_t refuse (const taker_t *self, store_error_t *error)
+{
+    char owner[TEXT_SIZE];
+    pg_instance_text (self->seen.owner, owner, sizeof (owner));
+    return store_fail (error, STORE_ERROR_OWNED,
+                       "%s: another broker owns the data: %s. Stop it, or wait for it "
+                       "(cluster/standby, --standby)",
+                       self->store->target.where, owner);
+}
+
+/* Once for each owner that is met. */
+static void tell_waiting (taker_t *self)
+{
+    char owner[TEXT_SIZE / 2];
+    char text[TEXT_SIZE];
+    if (self->told && self->told_epoch == self->seen.epoch)
+        return;
+    self->told = true;
+    self->told_epoch = self->seen.epoch;
+    pg_instance_text (self->seen.owner, owner, sizeof (owner));
+    if (self->seen.lease_ms == 0)
+        snprintf (text, sizeof (text),
+                  "%s owns the data, and is of a version that gives no signs: it is waited for "
+                  "until it stops",
+                  owner);
+    else if (self->store->database.standby)
+        snprintf (text, sizeof (text),
+                  "%s owns the data: this broker takes over when that stops, or gives no sign for "
+                  "%lld ms",
+                  owner, (long long) self->seen.lease_ms);
+    else
+        snprintf (text, sizeof (text),
+                  "%s owned the data and did not stop cleanly: whether it lives is known in %lld "
+                  "ms",
+                  owner, (long long) self->seen.lease_ms);
+    pg_store_say (self->store, DATABASE_STANDBY, text);
 }
 
 /* Adopting. */
 
-typedef struct adoption {
-    pg_store_t *store;
-    pg_link_t link;
-    char instance[INSTANCE_TEXT_SIZE];
-    pg_owned_t *out;
-} adoption_t;
+/* After a promotion that may have lost something, and where a copy goes on, cursors of the history
+ * before have to find a gap. */
+static void choose_generation (const taker_t *self, const shard_t *row)
+{
+    const pg_store_t *store = self->store;
+    pg_owned_t *out = self->out;
+    bool known = row->timeline != 0;
+    bool copied = known && row->system_id == 0;
+    bool promoted = known && row->timeline != atomic_load (&store->target.timeline);
+    out->generation = row->generation;
+    out->promoted = copied || (promoted && !store->database.failover_synchronous);
+    uint64_t fresh = 0;
+    if (out->promoted && getrandom (&fresh, sizeof (fresh), 0) == (ssize_t) sizeof (fresh))
+        out->generation = fresh >> 1 | 1; /* as everywhere: fits int64, not 0 */
+}
 
-static store_code_t judge_owner (const adoption_t *self, const PGresult *row, store_error_t *error)
+static store_code_t judge_system (const taker_t *self, const shard_t *row, store_error_t *error)
 {
     const pg_target_t *target = &self->store->target;
-    const char *owner = pg_text (row, 0, 0);
-    int64_t system_id = pg_int8 (row, 0, 3);
-    if (!pg_is_null (row, 0, 0) && strncmp (owner, self->instance, INSTANCE_TEXT_SIZE - 1) != 0)
-        return store_fail (error, STORE_ERROR_OWNED,
-                           "%s: another broker owns the data (instance %.60s); if that has ended "
-                           "for good: UPDATE %s.shard SET owner = NULL",
-                           target->where, owner, target->schema);
-    if (system_id != 0 && system_id != atomic_load (&self->store->target.system_id))
+    if (row->system_id != 0 && row->system_id != atomic_load (&target->system_id))
         return store_fail (error, STORE_ERROR_FOREIGN,
                            "%s: the data was written on another server, so this is a copy; if it "
                            "is the one to go on with: UPDATE %s.shard SET system_id = 0",
@@ -126,34 +213,15 @@ static store_code_t judge_owner (const adoption_t *self, const PGresult *row, st
     return STORE_OK;
 }
 
-/* After a promotion that may have lost something, and where a copy goes on, cursors of the history
- * before have to find a gap. */
-static void choose_generation (const adoption_t *self, const PGresult *row)
-{
-    const pg_store_t *store = self->store;
-    pg_owned_t *out = self->out;
-    int32_t timeline = pg_int4 (row, 0, 4);
-    bool known = timeline != 0;
-    bool copied = known && pg_int8 (row, 0, 3) == 0;
-    bool promoted = known && timeline != atomic_load (&store->target.timeline);
-    out->generation = (uint64_t) pg_int8 (row, 0, 2);
-    out->promoted = copied || (promoted && !store->database.failover_synchronous);
-    uint64_t fresh = 0;
-    if (out->promoted && getrandom (&fresh, sizeof (fresh), 0) == (ssize_t) sizeof (fresh))
-        out->generation = fresh >> 1 | 1; /* as everywhere: fits int64, not 0 */
-}
-
-static store_code_t take (adoption_t *self, store_error_t *error)
+static store_code_t take (taker_t *self, store_error_t *error)
 {
     uint64_t rows;
     pg_params_t params;
-    char owner[OWNER_TEXT_SIZE];
     const pg_target_t *target = &self->store->target;
-    owner_text (self->instance, owner);
     pg_params_clear (&params);
     pg_param_int2 (&params, PG_SHARD);
     pg_param_int8 (&params, (int64_t) self->out->epoch);
-    pg_param_text (&params, owner);
+    pg_param_text (&params, self->out->instance.owner);
     pg_param_int8 (&params, atomic_load (&target->system_id));
     pg_param_int4 (&params, atomic_load (&target->timeline));
     pg_param_int8 (&params, (int64_t) self->out->generation);
@@ -167,70 +235,111 @@ static store_code_t take (adoption_t *self, store_error_t *error)
     return code;
 }
 
-static store_code_t adopt (adoption_t *self, store_error_t *error)
+/* On condition that nothing happened since the look: else somebody was faster, or the owner lives.
+ * The lock on the row makes a beat that is being committed count. */
+static store_code_t adopt (taker_t *self, bool *taken, store_error_t *error)
 {
-    PGresult *row = NULL;
-    pg_params_t params;
-    pg_params_clear (&params);
-    pg_param_int2 (&params, PG_SHARD);
+    shard_t row;
     store_code_t code = pg_link_begin (&self->link, error);
     if (code == STORE_OK)
         code = pg_link_do (&self->link, "SET LOCAL lock_timeout = '2s'", error);
     if (code == STORE_OK)
-        code = pg_link_run (&self->link, SHARD, &params, &row, error);
-    if (code == STORE_OK && PQntuples (row) != 1)
-        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table %s.shard is empty",
-                           self->store->target.where, self->store->target.schema);
-    if (code == STORE_OK)
-        code = judge_owner (self, row, error);
-    if (code == STORE_OK) {
-        self->out->epoch = (uint64_t) pg_int8 (row, 0, 1) + 1;
-        choose_generation (self, row);
+        code = read_shard (self, LOOK_AND_LOCK, &row, error);
+    *taken = code == STORE_OK && row.epoch == self->seen.epoch && row.beat == self->seen.beat;
+    if (*taken)
+        code = judge_system (self, &row, error);
+    if (*taken && code == STORE_OK) {
+        self->out->epoch = row.epoch + 1;
+        choose_generation (self, &row);
         code = take (self, error);
+        if (code == STORE_OK)
+            code = pg_link_commit (&self->link, error);
     }
-    PQclear (row);
-    if (code == STORE_OK)
-        code = pg_link_commit (&self->link, error);
     pg_link_rollback (&self->link);
     return code;
 }
 
-/* Sessions of the process before this one may stand still with locks: they end. */
-static store_code_t terminate_old (adoption_t *self, store_error_t *error)
+/* The owner may stand still in the middle of something, and its sessions with locks: they end. */
+static store_code_t terminate_old (taker_t *self, store_error_t *error)
 {
-    PGresult *row;
+    char tag[PG_TAG_SIZE];
     pg_params_t params;
+    pg_instance_tag (self->seen.owner, tag);
     pg_params_clear (&params);
-    pg_param_int2 (&params, PG_SHARD);
-    pg_param_text (&params, self->instance);
-    store_code_t code = pg_link_run (&self->link, PIDS, &params, &row, error);
-    if (code != STORE_OK)
-        return code;
-    pg_params_clear (&params);
-    pg_param_int4 (&params, PQntuples (row) == 0 ? 0 : pg_int4 (row, 0, 0));
-    pg_param_int4 (&params, PQntuples (row) == 0 ? 0 : pg_int4 (row, 0, 1));
-    PQclear (row);
+    pg_param_text (&params, tag);
     return pg_link_run (&self->link, TERMINATE, &params, NULL, error);
 }
 
-store_code_t pg_own_adopt (pg_store_t *store, pg_owned_t *out, store_error_t *error)
+static store_code_t adopt_through_locks (taker_t *self, bool *taken, store_error_t *error)
 {
-    adoption_t self = {.store = store, .out = out};
-    *out = (pg_owned_t){0};
-    store_code_t code = read_instance (store->options.directory, self.instance, error);
+    store_code_t code = STORE_ERROR_BUSY;
+    for (int i = 0; code == STORE_ERROR_BUSY && i < TRIES; i++) {
+        code = adopt (self, taken, error);
+        if (code == STORE_ERROR_BUSY && terminate_old (self, error) != STORE_OK)
+            return error->code;
+    }
+    return code != STORE_ERROR_BUSY
+               ? code
+               : store_fail (error, STORE_ERROR_BUSY, "%s: locks of another session stay taken",
+                             self->store->target.where);
+}
+
+static void note_before (taker_t *self)
+{
+    pg_owned_t *out = self->out;
+    bool other = self->seen.owned && !pg_instance_was_unplaced (&out->instance, self->seen.owner);
+    snprintf (out->from, sizeof (out->from), "%s",
+              other || out->silent_ms > 0 ? self->seen.owner : "");
+}
+
+/* Waiting. */
+
+static store_code_t pause_look (int stop_fd, store_error_t *error)
+{
+    struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
+    if (poll (&stop, 1, LOOK_MS) > 0 && (stop.revents & POLLIN) != 0)
+        return store_fail (error, STORE_ERROR_STOPPED, "stopped while another broker owns the data");
+    return STORE_OK;
+}
+
+/* One look, and what follows from it. */
+static store_code_t try_once (taker_t *self, bool *taken, store_error_t *error)
+{
+    store_code_t code = look (self, error);
     if (code != STORE_OK)
         return code;
-    pg_link_init (&self.link, &store->target, "adoption", TEXTS, STATEMENTS);
-    code = pg_link_open (&self.link, error);
-    for (int i = 0; code == STORE_OK && i < TRIES; i++) {
-        code = adopt (&self, error);
-        if (code != STORE_ERROR_BUSY)
-            break;
-        code = terminate_old (&self, error);
-        if (code == STORE_OK && i == TRIES - 1)
-            code = store_fail (error, STORE_ERROR_BUSY, "%s: locks of another session stay taken",
-                               store->target.where);
+    switch (judge (self)) {
+    case VERDICT_REFUSE: return refuse (self, error);
+    case VERDICT_TAKE: return adopt_through_locks (self, taken, error);
+    case VERDICT_WAIT: tell_waiting (self); break;
     }
+    return STORE_OK;
+}
+
+store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store_error_t *error)
+{
+    taker_t self = {.store = store, .out = out};
+    bool taken = false;
+    *out = (pg_owned_t){.epoch = 0};
+    store_code_t code = pg_instance_read (&out->instance, store->options.directory, error);
+    if (code != STORE_OK)
+        return code;
+    pg_instance_tag (out->instance.owner, store->target.tag);
+    beat_watch_init (&self.watch, PG_LEASE_MS);
+    pg_link_init (&self.link, &store->target, "adoption", TEXTS, STATEMENTS);
+    self.link.wait_ms_max = LOOK_WAIT_MS * TRIES;
+    code = pg_link_open (&self.link, error);
+    while (code == STORE_OK && !taken) {
+        code = try_once (&self, &taken, error);
+        if (code == STORE_ERROR_BUSY && store->database.standby) {
+            beat_watch_missed (&self.watch); /* whatever holds those locks may hold beats, too */
+            code = STORE_OK;
+        }
+        if (code == STORE_OK && !taken)
+            code = pause_look (stop_fd, error);
+    }
+    if (code == STORE_OK)
+        note_before (&self);
     pg_link_close (&self.link);
     return code;
 }

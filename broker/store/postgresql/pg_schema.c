@@ -113,10 +113,18 @@ static const char CREATE_SETTINGS[] =
     "INSERT INTO written VALUES (0, 0, 0, 0, 0, 0, 0, 0, 0);"
     "INSERT INTO meta VALUES (true, 1);";
 
+/* The second: an owner says by beats that it lives, and how long a lease is. Its sessions are known
+ * by their names. */
+static const char ADD_LEASE[] =
+    "ALTER TABLE shard ADD COLUMN lease_ms int4 NOT NULL DEFAULT 0,"
+    " DROP COLUMN pid_commit, DROP COLUMN pid_write;"
+    "UPDATE meta SET version = 2;";
+
 /* What brings version n to n + 1 stands at n, ended by NULL. */
 enum { STEP_TEXTS_MAX = 5 };
 static const char *const STEPS[PG_SCHEMA_VERSION][STEP_TEXTS_MAX] = {
-    {CREATE_FRAME, CREATE_TASK, CREATE_OTHERS, CREATE_SETTINGS, NULL}};
+    {CREATE_FRAME, CREATE_TASK, CREATE_OTHERS, CREATE_SETTINGS, NULL},
+    {ADD_LEASE, NULL}};
 
 enum { HAS_SCHEMA, HAS_META, READ_VERSION, LOCK, STATEMENTS };
 
@@ -207,7 +215,7 @@ static store_code_t lock (pg_link_t *link, store_error_t *error)
 }
 
 /* One step, inside its transaction; *done: there was none to do. */
-static store_code_t step (pg_link_t *link, bool *done, store_error_t *error)
+static store_code_t step (pg_link_t *link, int32_t upto, bool *done, store_error_t *error)
 {
     char text[160];
     found_t found;
@@ -216,7 +224,7 @@ static store_code_t step (pg_link_t *link, bool *done, store_error_t *error)
         code = look (link, &found, error);
     if (code == STORE_OK)
         code = judge (link, &found, error);
-    *done = code == STORE_OK && found.version == PG_SCHEMA_VERSION;
+    *done = code == STORE_OK && found.version >= upto;
     if (code != STORE_OK || *done)
         return code;
     snprintf (text, sizeof (text), "CREATE SCHEMA IF NOT EXISTS %s", link->target->schema);
@@ -227,7 +235,7 @@ static store_code_t step (pg_link_t *link, bool *done, store_error_t *error)
     return code;
 }
 
-store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error)
+static store_code_t bring_to (pg_target_t *target, int32_t version, store_error_t *error)
 {
     pg_link_t maker;
     pg_link_init (&maker, target, "schema", TEXTS, STATEMENTS);
@@ -235,10 +243,20 @@ store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error)
     for (bool done = false; code == STORE_OK && !done;) {
         code = pg_link_begin (&maker, error);
         if (code == STORE_OK)
-            code = step (&maker, &done, error);
+            code = step (&maker, version, &done, error);
         if (code == STORE_OK)
             code = pg_link_commit (&maker, error);
     }
     pg_link_close (&maker);
     return code;
+}
+
+store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error)
+{
+    return bring_to (target, 1, error);
+}
+
+store_code_t pg_schema_upgrade (pg_target_t *target, store_error_t *error)
+{
+    return bring_to (target, PG_SCHEMA_VERSION, error);
 }

@@ -28,15 +28,19 @@
 #include "store/postgresql/pg_link.h"
 
 enum {
-    PG_SCHEMA_VERSION = 1,
+    PG_SCHEMA_VERSION = 2,
     PG_SHARD = 0,      /* the only one */
     PG_MARK_PLACE = 16 /* marks stand behind the labels */
 };
 
-/* Makes the schema where there is none, or brings it to this version, each step in a transaction of
- * its own, so that it may be killed at any point. Two that try at once wait for each other.
+/* Makes the schema where there is none, and judges one that is there. Its tables stay as they are:
+ * they may belong to a broker of the version before that is at work.
  * STORE_ERROR_NEWER: a newer version made it. STORE_ERROR_FOREIGN: a schema of that name belongs to
  * somebody else. STORE_ERROR_ACCESS: the role may not do it. */
 store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error);
+/* Brings it to this version, each step in a transaction of its own, so that it may be killed at any
+ * point. Two that try at once wait for each other. Only who owns the data does this. Errors: the
+ * same. */
+store_code_t pg_schema_upgrade (pg_target_t *target, store_error_t *error);
 
 #endif

@@ -19,8 +19,6 @@
 const char *const PG_SQL_TEXTS[PG_SQL_STATEMENTS] = {
     [PG_SQL_FENCE] = "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'w'"
                      " AND epoch = $2::int8 FOR UPDATE",
-    [PG_SQL_SESSION] = "UPDATE shard SET pid_write = pg_backend_pid ()"
-                       " WHERE shard = $1::int2 AND epoch = $2::int8",
     [PG_SQL_WRITTEN_READ] = "SELECT epoch, batch, last_number, last_pos, newest_ms, tasks,"
                             " tombstones, event_bytes FROM written WHERE shard = $1::int2",
     [PG_SQL_WRITTEN] = "UPDATE written SET epoch = $2::int8, batch = $3::int8,"

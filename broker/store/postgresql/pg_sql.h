@@ -8,7 +8,6 @@
 
 enum pg_sql {
     PG_SQL_FENCE,
-    PG_SQL_SESSION,
     PG_SQL_WRITTEN_READ,
     PG_SQL_WRITTEN,
     PG_SQL_JOURNAL_READ,

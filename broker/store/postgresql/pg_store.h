@@ -27,12 +27,14 @@ typedef struct pg_store {
     overlay_t *overlay; /* of the server thread; NULL but after a commit without space */
 
     struct pg_commit *commit; /* pg_commit.h: of the thread that commits */
+    struct pg_beat *beat;     /* pg_beat.h */
     struct pg_tables *tables; /* pg_tables.h: of the store thread, once it runs */
     struct pg_keeper *keeper; /* pg_keeper.h */
     struct pg_watch *watch;   /* pg_watch.h: of the keeper's thread */
     struct pg_kept *load;     /* of the server thread */
     struct pg_kept *due;
     struct pg_readers *readers; /* pg_readers.h */
+    bool taken_over;            /* from an owner that stood still */
     bool owned;                 /* store_own was done … */
     uint64_t epoch;             /* … from this epoch on */
 
@@ -44,6 +46,8 @@ typedef struct pg_store {
     atomic_uint_fast64_t database_bytes; /* of all tables with their indexes, at the last look */
     atomic_uint_fast64_t journal_bytes;  /* … of the journal */
     atomic_uint_fast64_t damaged;
+    atomic_uint_fast64_t unknown_commits; /* whose answer was lost, and that were settled */
+    atomic_int_fast64_t pinned_ms; /* age of the oldest transaction of somebody, at the last look */
     atomic_uint_fast64_t tasks; /* as written, as the next two */
     atomic_uint_fast64_t tombstones;
     atomic_uint_fast64_t removals;

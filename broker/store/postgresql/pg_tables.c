@@ -88,8 +88,7 @@ static void put_shard (const pg_tables_t *self, pg_params_t *params)
 
 static store_code_t fenced (const pg_tables_t *self, store_error_t *error)
 {
-    return store_fail (error, STORE_ERROR_FENCED, "%s: another broker took over from epoch %llu",
-                       self->store->target.where, (unsigned long long) self->epoch);
+    return pg_commit_fenced (self->store, self->epoch, error);
 }
 
 static store_code_t read_written (pg_tables_t *self, store_error_t *error)
@@ -117,17 +116,9 @@ static store_code_t read_written (pg_tables_t *self, store_error_t *error)
     return code;
 }
 
-/* A new session says which it is, so that an owner to come can end it, and looks what is there. */
 static store_code_t open_session (pg_tables_t *self, store_error_t *error)
 {
-    uint64_t rows;
-    pg_params_t params;
-    put_shard (self, &params);
     store_code_t code = pg_link_open (&self->link, error);
-    if (code == STORE_OK)
-        code = pg_link_change (&self->link, PG_SQL_SESSION, &params, &rows, error);
-    if (code == STORE_OK && rows == 0)
-        return fenced (self, error);
     if (code == STORE_OK)
         pg_store_found (self->store, NULL);
     return code;

@@ -66,6 +66,7 @@ static store_code_t look_oldest (pg_watch_t *self, pg_store_t *store, store_erro
     if (code != STORE_OK)
         return code;
     int32_t pid = PQntuples (row) == 0 ? 0 : pg_int4 (row, 0, 0);
+    atomic_store (&store->pinned_ms, pid == 0 ? 0 : pg_int8 (row, 0, 3) * 1000);
     if (pid != 0 && pid != self->told_pid) {
         char text[256];
         snprintf (

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "store/postgresql/pg_beat.h"
 #include "store/postgresql/pg_commit.h"
 #include "store/postgresql/pg_load.h"
 #include "store/postgresql/pg_own.h"
@@ -70,6 +71,11 @@ static int64_t pg_away_ms (store_t *base)
     int64_t away = since == 0 ? 0 : clock_ms (CLOCK_MONOTONIC) - since + 1;
     int64_t waits = pg_commit_waits_ms (self->commit);
     return waits > SLOW_MS && waits > away ? waits : away;
+}
+
+static int64_t pg_valid_until (store_t *base)
+{
+    return pg_beat_valid_until (((pg_store_t *) base)->beat);
 }
 
 /* Commits. */
@@ -219,6 +225,9 @@ static void pg_stats (store_t *base, store_stats_t *out)
         .database_bytes = atomic_load (&self->database_bytes),
         .journal_bytes = atomic_load (&self->journal_bytes),
         .schema = PG_SCHEMA_VERSION,
+        .unknown_commits = atomic_load (&self->unknown_commits),
+        .pinned_ms = (uint64_t) atomic_load (&self->pinned_ms),
+        .taken_over = self->taken_over,
         .free_bytes = space_free_bytes (self->options.directory), /* not the database's */
     };
     behind_stats (self->behind, out);
@@ -228,6 +237,7 @@ static void pg_stats (store_t *base, store_stats_t *out)
 
 static void pg_free (pg_store_t *self)
 {
+    pg_beat_free (&self->beat);
     behind_free (self->behind);
     pg_keeper_free (&self->keeper);
     free (self->watch);
@@ -250,6 +260,8 @@ static pg_store_t *pg_new (const store_options_t *options)
     self->database.context = options->database->context;
     self->database.failover_synchronous = options->database->failover_synchronous;
     self->database.pinned_ms = options->database->pinned_ms;
+    self->database.standby = options->database->standby;
+    self->database.lease_ms = options->database->lease_ms;
     atomic_store (&self->impatient, true);
     self->behind = behind_new (&CALLS, self, &self->options);
     self->keeper = pg_keeper_new (self);
@@ -259,6 +271,7 @@ static pg_store_t *pg_new (const store_options_t *options)
     pg_watch_init (self->watch, self);
     self->readers = pg_readers_new (self);
     self->commit = pg_commit_new (self);
+    self->beat = pg_beat_new (self);
     self->tables = pg_tables_new (self);
     return self;
 }
@@ -284,6 +297,18 @@ static store_code_t pg_open (store_t **out, const store_options_t *options, boot
     return code;
 }
 
+static void say_adopted (pg_store_t *self, const pg_owned_t *owned)
+{
+    char owner[160];
+    char text[256];
+    if (owned->from[0] == '\0')
+        return;
+    pg_instance_text (owned->from, owner, sizeof (owner));
+    snprintf (text, sizeof (text), "took over from %s, which gave no sign for %lld ms", owner,
+              (long long) owned->silent_ms);
+    pg_store_say (self, DATABASE_ADOPTED, text);
+}
+
 static void say_owned (pg_store_t *self, const pg_owned_t *owned, uint64_t recovered)
 {
     char text[160];
@@ -303,24 +328,36 @@ static void say_owned (pg_store_t *self, const pg_owned_t *owned, uint64_t recov
                       "data_checksums is off: the database would not notice damaged pages");
 }
 
-static store_code_t recover (pg_store_t *self, boot_t *boot, store_error_t *error)
+/* From the adoption on the owner beats, so that nobody else takes over from one that has much to
+ * read. */
+static store_code_t take (pg_store_t *self, int stop_fd, pg_owned_t *owned, store_error_t *error)
 {
-    pg_owned_t owned;
+    store_code_t code = pg_own_take (self, stop_fd, owned, error);
+    if (code == STORE_OK)
+        code = pg_schema_upgrade (&self->target, error);
+    if (code != STORE_OK)
+        return code;
+    self->taken_over = owned->from[0] != '\0';
+    say_adopted (self, owned);
+    return pg_beat_start (self->beat, owned->epoch, error);
+}
+
+static store_code_t recover (pg_store_t *self, const pg_owned_t *owned, boot_t *boot,
+                             store_error_t *error)
+{
     uint64_t recovered = 0;
     int64_t newest_id_ms = 0;
-    store_code_t code = pg_own_adopt (self, &owned, error);
-    if (code == STORE_OK)
-        code = pg_tables_recover (self->tables, owned.epoch, &recovered, error);
+    store_code_t code = pg_tables_recover (self->tables, owned->epoch, &recovered, error);
     if (code == STORE_OK)
         code = pg_tables_newest_id (self->tables, &newest_id_ms, error);
     if (code == STORE_OK)
-        code = pg_commit_start (self->commit, owned.generation, owned.epoch, error);
+        code = pg_commit_start (self->commit, owned->generation, owned->epoch, error);
     if (code != STORE_OK)
         return code;
     const pg_meta_t *meta = pg_tables_meta (self->tables);
     *boot = (boot_t){
-        .generation = owned.generation,
-        .epoch = owned.epoch,
+        .generation = owned->generation,
+        .epoch = owned->epoch,
         .last_number = meta->last_number,
         .last_pos = meta->last_pos,
         .newest_id_ms = newest_id_ms + 1, /* 0 would say that it is not known */
@@ -329,9 +366,10 @@ static store_code_t recover (pg_store_t *self, boot_t *boot, store_error_t *erro
         .recovered_batches = recovered,
         .journal_way = "database",
     };
+    memcpy (boot->instance, owned->instance.id, sizeof (boot->instance));
     atomic_store (&self->tasks, meta->tasks);
     atomic_store (&self->tombstones, meta->tombstones);
-    say_owned (self, &owned, recovered);
+    say_owned (self, owned, recovered);
     return STORE_OK;
 }
 
@@ -343,11 +381,13 @@ static void look (void *context)
 
 static store_code_t pg_own (store_t *base, int stop_fd, boot_t *boot, store_error_t *error)
 {
-    (void) stop_fd; /* it is owned at once or refused */
+    pg_owned_t owned;
     pg_store_t *self = (pg_store_t *) base;
     if (self->owned)
         return STORE_OK;
-    store_code_t code = recover (self, boot, error);
+    store_code_t code = take (self, stop_fd, &owned, error);
+    if (code == STORE_OK)
+        code = recover (self, &owned, boot, error);
     if (code == STORE_OK)
         code = pg_keeper_start (self->keeper, look, self, error);
     if (code == STORE_OK)
@@ -366,6 +406,7 @@ static store_code_t pg_close (store_t *base, store_error_t *error)
     atomic_store (&self->impatient, true);
     if (self->owned) {
         code = behind_stop (self->behind, error);
+        pg_beat_stop (self->beat);
         if (code == STORE_OK)
             code = pg_own_release (self, self->epoch, error);
     }
@@ -399,6 +440,7 @@ const store_backend_t store_backend_postgresql = {
     .open = pg_open,
     .close = pg_close,
     .own = pg_own,
+    .valid_until = pg_valid_until,
     .away_ms = pg_away_ms,
     .live = pg_live,
     .commit = pg_commit,

@@ -1,0 +1,72 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "owning.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "log/log.h"
+
+enum { AGAIN_MS = 500 /* between two tries to reach the database */ };
+
+/* False: it was another signal, and one waits on. */
+static bool is_told_to_stop (int signal_fd)
+{
+    struct signalfd_siginfo signal;
+    if (read (signal_fd, &signal, sizeof (signal)) != sizeof (signal))
+        return false;
+    if (signal.ssi_signo != SIGHUP)
+        return true;
+    log_write (LOG_LEVEL_WARNING, "RELOAD-EARLY",
+               "a broker that does not own its data yet reads no configuration again: stop and "
+               "start it",
+               NULL);
+    return false;
+}
+
+static _Noreturn void stop (const char *id, const char *text)
+{
+    log_write (LOG_LEVEL_INFO, id, text, LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
+    _exit (EXITS_OK);
+}
+
+/* A database that is out of reach is waited for at a start, too. */
+static void wait_for_store (int signal_fd, bool *told, const store_error_t *error)
+{
+    struct pollfd signals = {.fd = signal_fd, .events = POLLIN};
+    if (!*told)
+        log_write (LOG_LEVEL_WARNING, "DATABASE-AWAY",
+                   "the store is out of reach: the start waits for it",
+                   LOG_FIELDS (LOG_TEXT ("why", error->text)));
+    *told = true;
+    if (poll (&signals, 1, AGAIN_MS) > 0 && is_told_to_stop (signal_fd))
+        stop ("STOPPED-AWAY", "stopped while the store is out of reach, before anything was taken");
+}
+
+store_code_t owning_open (store_t **out, const char *store, const store_options_t *options,
+                          int signal_fd, boot_t *boot, store_error_t *error)
+{
+    bool told = false;
+    while (true) {
+        store_error_t ignored;
+        store_code_t code = store_open (out, store, options, boot, error);
+        bool opened = code == STORE_OK;
+        if (opened)
+            code = store_own (*out, signal_fd, boot, error);
+        if (code == STORE_ERROR_STOPPED && is_told_to_stop (signal_fd))
+            stop ("STOPPED", "stopped as asked, while another broker owns the data");
+        if (code != STORE_ERROR_AWAY && code != STORE_ERROR_STOPPED)
+            return code;
+        if (opened)
+            store_close (out, &ignored);
+        if (code == STORE_ERROR_AWAY)
+            wait_for_store (signal_fd, &told, error);
+        else
+            told = false; /* it was in reach */
+    }
+}

@@ -1,0 +1,137 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/postgresql/pg_instance.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "ids.h"
+
+enum { BOOT_ID_SIZE = 64 };
+
+static store_code_t path_failed (const char *path, store_error_t *error)
+{
+    return store_fail (error, errno == ENOSPC ? STORE_ERROR_FULL : STORE_ERROR_ACCESS, "%s: %s",
+                       path, strerror (errno));
+}
+
+static store_code_t make_id (const char *directory, const char *path,
+                             char text[PG_INSTANCE_LENGTH + 1], store_error_t *error)
+{
+    uint8_t random[PG_INSTANCE_BYTES];
+    char fresh[PATH_MAX + 8];
+    if (getrandom (random, sizeof (random), 0) != (ssize_t) sizeof (random))
+        return store_fail (error, STORE_ERROR_IO, "the system gives no random bytes");
+    hex_encode (text, random, sizeof (random));
+    snprintf (fresh, sizeof (fresh), "%s.new", path);
+    int fd = open (fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool done = fd >= 0 && write (fd, text, PG_INSTANCE_LENGTH) == PG_INSTANCE_LENGTH &&
+                fsync (fd) == 0;
+    done = fd >= 0 && close (fd) == 0 && done && rename (fresh, path) == 0;
+    if (!done)
+        return path_failed (path, error);
+    int place = open (directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    done = place >= 0 && fsync (place) == 0;
+    if (place >= 0)
+        close (place);
+    return done ? STORE_OK : path_failed (directory, error);
+}
+
+static store_code_t read_id (const char *directory, char text[PG_INSTANCE_LENGTH + 1],
+                             store_error_t *error)
+{
+    char path[PATH_MAX];
+    snprintf (path, sizeof (path), "%s/" PG_INSTANCE_FILE, directory);
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return make_id (directory, path, text, error);
+    if (fd < 0)
+        return path_failed (path, error);
+    ssize_t length = read (fd, text, PG_INSTANCE_LENGTH);
+    close (fd);
+    text[length < 0 ? 0 : length] = '\0';
+    if (strspn (text, "0123456789abcdef") != PG_INSTANCE_LENGTH)
+        return store_fail (error, STORE_ERROR_CORRUPT,
+                           "%s: is no id of an instance; remove it to make another", path);
+    return STORE_OK;
+}
+
+static bool read_boot_id (char out[BOOT_ID_SIZE])
+{
+    memset (out, 0, BOOT_ID_SIZE);
+    int fd = open (PG_BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read (fd, out, BOOT_ID_SIZE - 1);
+    if (fd >= 0)
+        close (fd);
+    return length > 0;
+}
+
+/* The start of this kernel, and the directory among all that it has. */
+static store_code_t find_place (pg_instance_t *self, const char *directory, uint64_t *place,
+                                store_error_t *error)
+{
+    struct seed {
+        char boot[BOOT_ID_SIZE];
+        uint64_t device;
+        uint64_t inode;
+    } seed = {.device = 0};
+    struct stat info;
+    if (stat (directory, &info) != 0)
+        return path_failed (directory, error);
+    self->placed = read_boot_id (seed.boot);
+    seed.device = (uint64_t) info.st_dev;
+    seed.inode = (uint64_t) info.st_ino;
+    *place = self->placed ? XXH3_64bits (&seed, sizeof (seed)) : 0;
+    return STORE_OK;
+}
+
+store_code_t pg_instance_read (pg_instance_t *out, const char *directory, store_error_t *error)
+{
+    uint64_t place = 0;
+    char id[PG_INSTANCE_LENGTH + 1] = "";
+    char host[HOST_NAME_MAX + 1] = "";
+    *out = (pg_instance_t){.placed = false};
+    store_code_t code = read_id (directory, id, error);
+    if (code == STORE_OK)
+        code = find_place (out, directory, &place, error);
+    if (code != STORE_OK)
+        return code;
+    if (gethostname (host, sizeof (host) - 1) != 0 || host[0] == '\0')
+        snprintf (host, sizeof (host), "unknown");
+    snprintf (out->owner, sizeof (out->owner), "%s %016llx %.*s", id, (unsigned long long) place,
+              PG_HOST_LENGTH_MAX, host);
+    hex_decode (out->id, sizeof (out->id), id);
+    return STORE_OK;
+}
+
+bool pg_instance_was (const pg_instance_t *self, const char *owner)
+{
+    size_t length = PG_INSTANCE_LENGTH + 1 + PG_PLACE_LENGTH + 1;
+    return self->placed && strncmp (owner, self->owner, length) == 0;
+}
+
+bool pg_instance_was_unplaced (const pg_instance_t *self, const char *owner)
+{
+    return strncmp (owner, self->owner, PG_INSTANCE_LENGTH) == 0;
+}
+
+void pg_instance_tag (const char *owner, char tag[PG_TAG_SIZE])
+{
+    snprintf (tag, PG_TAG_SIZE, "%.*s", PG_TAG_SIZE - 1, owner);
+}
+
+void pg_instance_text (const char *owner, char *out, size_t out_size)
+{
+    const char *host = strrchr (owner, ' ');
+    snprintf (out, out_size, "%.*s (instance %.*s)", PG_HOST_LENGTH_MAX,
+              host == NULL ? "unknown" : host + 1, PG_INSTANCE_LENGTH, owner);
+}

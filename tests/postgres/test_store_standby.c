@@ -1,0 +1,426 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Several stores on one database: who waits, who takes over and when, and what becomes of an owner
+ * that was taken over from. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/postgresql/database_options.h"
+#include "store/wakeup.h"
+#include "store_fixture.h"
+#include "support/timing.h"
+#include "timestamp.h"
+
+enum { LEASE_MS = 2000, SAID_SIZE = 512 };
+
+/* One broker's store, on a directory of its own, that is owned on a thread of its own. */
+typedef struct party {
+    char directory[64];
+    store_options_t options;
+    database_options_t database;
+    store_t *store;
+    boot_t boot;
+    store_code_t code;
+    store_error_t error;
+    int stop_fd;
+    int64_t owned_at; /* mono, when store_own returned */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    char said[DATABASE_PINNED + 1][SAID_SIZE];
+    _Atomic (store_code_t) failed_with;
+    atomic_bool done;
+} party_t;
+
+static void say (void *context, database_word_t word, const char *text)
+{
+    party_t *self = context;
+    pthread_mutex_lock (&self->lock);
+    snprintf (self->said[word], SAID_SIZE, "%s", text);
+    pthread_mutex_unlock (&self->lock);
+}
+
+static bool was_said (party_t *self, database_word_t word, const char *words)
+{
+    pthread_mutex_lock (&self->lock);
+    bool found = self->said[word][0] != '\0' && strstr (self->said[word], words) != NULL;
+    pthread_mutex_unlock (&self->lock);
+    return found;
+}
+
+static void failed (void *context, const store_error_t *error)
+{
+    party_t *self = context;
+    atomic_store (&self->failed_with, error->code);
+}
+
+/* directory: NULL for a new one. */
+static party_t *party_new (const fixture_t *f, bool standby, const char *directory)
+{
+    party_t *self = calloc (1, sizeof *self);
+    assert_non_null (self);
+    pthread_mutex_init (&self->lock, NULL);
+    if (directory == NULL)
+        directory_make (self->directory);
+    self->options = f->options;
+    self->options.directory = directory == NULL ? self->directory : directory;
+    self->options.failed = failed;
+    self->options.notify_context = self;
+    self->database = *store_fixture_options (f);
+    self->database.standby = standby;
+    self->database.lease_ms = LEASE_MS;
+    self->database.say = say;
+    self->database.context = self;
+    self->options.database = &self->database;
+    self->stop_fd = wakeup_new ();
+    return self;
+}
+
+static void *party_run (void *context)
+{
+    party_t *self = context;
+    self->code = store_open (&self->store, "postgresql", &self->options, &self->boot, &self->error);
+    if (self->code == STORE_OK)
+        self->code = store_own (self->store, self->stop_fd, &self->boot, &self->error);
+    self->owned_at = clock_ms (CLOCK_MONOTONIC);
+    atomic_store (&self->done, true);
+    return NULL;
+}
+
+static void party_begin (party_t *self)
+{
+    atomic_store (&self->done, false);
+    assert_int_equal (pthread_create (&self->thread, NULL, party_run, self), 0);
+}
+
+static void party_end (party_t *self, store_code_t expected)
+{
+    pthread_join (self->thread, NULL);
+    if (self->code != expected)
+        fail_msg ("%d in place of %d: %s", self->code, expected, self->error.text);
+}
+
+static void party_own (party_t *self, store_code_t expected)
+{
+    party_begin (self);
+    party_end (self, expected);
+}
+
+static store_code_t party_close (party_t *self)
+{
+    store_error_t error = {STORE_OK, ""};
+    return self->store == NULL ? STORE_OK : store_close (&self->store, &error);
+}
+
+static void party_free (party_t *self)
+{
+    party_close (self);
+    if (self->directory[0] != '\0')
+        directory_remove (self->directory);
+    close (self->stop_fd);
+    pthread_mutex_destroy (&self->lock);
+    free (self);
+}
+
+static bool waits (party_t *self)
+{
+    return was_said (self, DATABASE_STANDBY, "");
+}
+
+static void submit (fixture_t *f, party_t *self, int64_t number, store_code_t expected)
+{
+    store_error_t error = {STORE_OK, ""};
+    batch_t *batch = fixture_batch (f);
+    record_t record = test_record (number);
+    fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+    store_code_t code = store_commit (self->store, &batch, 1, &error);
+    if (code != expected)
+        fail_msg ("%d in place of %d: %s", code, expected, error.text);
+}
+
+/* The beats of whoever owns it now fail, or stand still in the middle. */
+static void stop_beats (const fixture_t *f, const char *how)
+{
+    char sql[768];
+    snprintf (sql, sizeof sql,
+              "CREATE OR REPLACE FUNCTION quiet () RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+              " IF current_setting ('application_name') LIKE 'taskmq beat %%' AND NEW.epoch = %lld THEN"
+              " %s; END IF; RETURN NEW; END $$;"
+              "CREATE OR REPLACE TRIGGER quiet BEFORE UPDATE ON shard FOR EACH ROW"
+              " EXECUTE FUNCTION quiet ()",
+              store_fixture_sql (f, "SELECT epoch FROM shard"), how);
+    store_fixture_sql (f, sql);
+}
+#define FAIL "RAISE 'not now' USING ERRCODE = '40001'"
+#define HANG "PERFORM pg_sleep (600)"
+
+static int setup (void **state)
+{
+    fixture_t *f = fixture_new ("postgresql");
+    *state = f;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    return fixture_teardown (state);
+}
+
+static void a_clean_stop_hands_over (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, true, NULL);
+    party_t *standby = party_new (f, true, NULL);
+    party_own (owner, STORE_OK); /* nobody was there to be waited for */
+    assert_false (waits (owner));
+    submit (f, owner, 1, STORE_OK);
+    party_begin (standby);
+    WAIT_FOR (waits (standby), TIMING_PATIENCE_MS);
+    assert_false (atomic_load (&standby->done));
+    assert_int_equal (party_close (owner), STORE_OK);
+    party_end (standby, STORE_OK);
+    assert_int_equal (standby->boot.epoch, owner->boot.epoch + 1);
+    assert_int_equal (standby->boot.generation, owner->boot.generation);
+    assert_int_equal (standby->boot.tasks, 1);
+    assert_false (was_said (standby, DATABASE_ADOPTED, "")); /* it was given, not taken */
+    assert_memory_not_equal (standby->boot.instance, owner->boot.instance, BOOT_INSTANCE_BYTES);
+    party_free (owner);
+    party_free (standby);
+}
+
+static void take_over (fixture_t *f, const char *how)
+{
+    party_t *owner = party_new (f, false, NULL);
+    party_t *standby = party_new (f, true, NULL);
+    store_stats_t stats;
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    assert_true (store_valid_until (owner->store) > clock_ms (CLOCK_MONOTONIC));
+    party_begin (standby);
+    WAIT_FOR (waits (standby), TIMING_PATIENCE_MS);
+    stop_beats (f, how);
+    party_end (standby, STORE_OK);
+    assert_true (store_valid_until (owner->store) < standby->owned_at);
+    assert_true (was_said (standby, DATABASE_ADOPTED, "gave no sign for"));
+    store_stats (standby->store, &stats);
+    assert_true (stats.taken_over);
+    assert_int_equal (standby->boot.tasks, 1);
+    f->batch = 1; /* as the owner before counts */
+    submit (f, owner, 2, STORE_ERROR_FENCED);
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_FENCED, TIMING_PATIENCE_MS);
+    f->batch = 0;
+    f->seq--; /* it did not happen */
+    f->pos--;
+    submit (f, standby, 2, STORE_OK);
+    assert_int_equal (party_close (standby), STORE_OK);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 2);
+    party_free (owner);
+    party_free (standby);
+}
+
+static void an_owner_that_gives_no_sign_is_taken_over_from (void **state)
+{
+    take_over (*state, FAIL);
+}
+
+/* A process that was stopped while its session held locks: the session is ended. */
+static void locks_of_an_owner_that_stands_still_are_freed (void **state)
+{
+    take_over (*state, HANG);
+}
+
+static void one_of_two_takes_over_and_the_other_waits_on (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *standbys[2] = {party_new (f, true, NULL), party_new (f, true, NULL)};
+    party_own (owner, STORE_OK);
+    for (int i = 0; i < 2; i++) {
+        party_begin (standbys[i]);
+        WAIT_FOR (waits (standbys[i]), TIMING_PATIENCE_MS);
+    }
+    stop_beats (f, FAIL);
+    WAIT_FOR (atomic_load (&standbys[0]->done) || atomic_load (&standbys[1]->done),
+              TIMING_PATIENCE_MS);
+    int first = atomic_load (&standbys[0]->done) ? 0 : 1;
+    party_end (standbys[first], STORE_OK);
+    assert_false (atomic_load (&standbys[1 - first]->done));
+    assert_int_equal (party_close (standbys[first]), STORE_OK);
+    party_end (standbys[1 - first], STORE_OK);
+    assert_int_equal (standbys[1 - first]->boot.epoch, owner->boot.epoch + 2);
+    party_free (owner);
+    party_free (standbys[0]);
+    party_free (standbys[1]);
+}
+
+static void one_that_waits_can_be_stopped (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *standby = party_new (f, true, NULL);
+    party_own (owner, STORE_OK);
+    party_begin (standby);
+    WAIT_FOR (waits (standby), TIMING_PATIENCE_MS);
+    wakeup_raise (standby->stop_fd);
+    party_end (standby, STORE_ERROR_STOPPED);
+    submit (f, owner, 1, STORE_OK);
+    party_free (standby);
+    party_free (owner);
+}
+
+/* Who is no standby waits just as long as it takes to know. */
+static void who_is_no_standby_is_refused_or_takes_over (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *other = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    party_own (other, STORE_ERROR_OWNED);
+    assert_non_null (strstr (other->error.text, "another broker owns the data"));
+    assert_non_null (strstr (other->error.text, "--standby"));
+    submit (f, owner, 1, STORE_OK);
+    party_close (other);
+    stop_beats (f, FAIL);
+    party_own (other, STORE_OK);
+    assert_true (was_said (other, DATABASE_STANDBY, "whether it lives"));
+    party_free (owner);
+    party_free (other);
+}
+
+/* The id of the instance is the same, and the lock of another directory proves nothing. */
+static void a_copied_directory_is_another_owner (void **state)
+{
+    fixture_t *f = *state;
+    char command[256];
+    party_t *owner = party_new (f, false, NULL);
+    party_t *copy = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    snprintf (command, sizeof command, "cp %s/instance %s/instance", owner->directory,
+              copy->directory);
+    assert_int_equal (system (command), 0);
+    party_own (copy, STORE_ERROR_OWNED);
+    submit (f, owner, 1, STORE_OK);
+    party_free (copy);
+    /* The directory itself is known again, at once. */
+    party_t *again = party_new (f, false, owner->directory);
+    party_own (again, STORE_OK);
+    assert_false (waits (again));
+    f->batch = 1;
+    submit (f, owner, 2, STORE_ERROR_FENCED);
+    party_free (again);
+    party_free (owner);
+}
+
+/* It adopted, and ended before it had brought the journal into the tables. */
+static void an_adopter_that_died_in_between_leaves_nothing_out (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *next = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    store_fixture_sql (f, "UPDATE fence SET epoch = epoch WHERE part = 'w'; "
+                          "CREATE FUNCTION full_disk () RETURNS trigger LANGUAGE plpgsql AS $$"
+                          " BEGIN RAISE 'no space' USING ERRCODE = '53100'; END $$;"
+                          "CREATE TRIGGER full_disk BEFORE INSERT ON task FOR EACH ROW"
+                          " EXECUTE FUNCTION full_disk ()");
+    for (int64_t number = 1; number <= 5; number++)
+        submit (f, owner, number, STORE_OK);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 0);
+    store_fixture_sql (f, "UPDATE shard SET epoch = epoch + 1, owner = NULL, beat = beat + 1;"
+                          "UPDATE fence SET epoch = epoch + 1;"
+                          "DROP TRIGGER full_disk ON task");
+    party_own (next, STORE_OK);
+    assert_int_equal (next->boot.epoch, owner->boot.epoch + 2);
+    assert_int_equal (next->boot.recovered_batches, 5);
+    assert_int_equal (next->boot.tasks, 5);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 5);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM journal"), 0);
+    party_free (owner);
+    party_free (next);
+}
+
+/* Tables of the first version, whose owner may live and gives no signs. */
+static void an_owner_of_the_first_version_is_left_alone (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *other = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    assert_int_equal (party_close (owner), STORE_OK);
+    store_fixture_sql (f, "ALTER TABLE shard DROP COLUMN lease_ms,"
+                          " ADD COLUMN pid_commit int4, ADD COLUMN pid_write int4;"
+                          "UPDATE meta SET version = 1; UPDATE shard SET owner = 'somebody there'");
+    party_own (other, STORE_ERROR_OWNED);
+    assert_int_equal (store_fixture_sql (f, "SELECT version FROM meta"), 1);
+    party_close (other);
+    store_fixture_sql (f, "UPDATE shard SET owner = NULL");
+    party_own (other, STORE_OK);
+    assert_true (store_fixture_sql (f, "SELECT lease_ms FROM shard") == LEASE_MS);
+    party_free (owner);
+    party_free (other);
+}
+
+/* Without work nothing is committed, and what is gone is noticed all the same. */
+static void an_idle_owner_notices_that_something_is_gone (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    submit (f, owner, 2, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+    /* As a standby that had not got the last commit. */
+    do {
+        store_fixture_sql (f, "UPDATE written SET batch = 1");
+        timing_pause (100);
+    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
+    store_fixture_sql (f, "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE"
+                          " application_name LIKE 'taskmq beat %' AND usename = 'taskmq'");
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
+    party_free (owner);
+}
+
+/* An owner that saw all of its work survive a promotion says so to the next one. */
+static void what_was_found_whole_goes_on (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *next = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    store_fixture_sql (f, "UPDATE shard SET timeline = 77");
+    WAIT_FOR (store_fixture_sql (f, "SELECT timeline FROM shard") != 77, TIMING_PATIENCE_MS);
+    assert_int_equal (party_close (owner), STORE_OK);
+    party_own (next, STORE_OK);
+    assert_int_equal (next->boot.generation, owner->boot.generation);
+    party_free (owner);
+    party_free (next);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    postgres_need ();
+    const struct CMUnitTest tests[] = {
+        TEST (a_clean_stop_hands_over),
+        TEST (an_owner_that_gives_no_sign_is_taken_over_from),
+        TEST (locks_of_an_owner_that_stands_still_are_freed),
+        TEST (one_of_two_takes_over_and_the_other_waits_on),
+        TEST (one_that_waits_can_be_stopped),
+        TEST (who_is_no_standby_is_refused_or_takes_over),
+        TEST (a_copied_directory_is_another_owner),
+        TEST (an_adopter_that_died_in_between_leaves_nothing_out),
+        TEST (an_owner_of_the_first_version_is_left_alone),
+        TEST (an_idle_owner_notices_that_something_is_gone),
+        TEST (what_was_found_whole_goes_on),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
