@@ -235,8 +235,8 @@ bool notes_head (notes_t *self, int64_t mono_ms, bool at_once, row_t *out)
     row_key_number (&body, self->generation);
     row_key_number (&body, self->kept.n);
     row_key_bytes (&body, self->kept.hash, CHAIN_HASH_BYTES);
-    *out = row_make (ROW_KIND_AUDIT_HEAD, self->key.bytes, self->key.length, body.bytes,
-                     body.length);
+    *out =
+        row_make (ROW_KIND_AUDIT_HEAD, self->key.bytes, self->key.length, body.bytes, body.length);
     if (self->in_turn)
         out->expires_at = clock_ms (CLOCK_REALTIME) + HEAD_KEPT_MS;
     return true;

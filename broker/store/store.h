@@ -264,7 +264,7 @@ typedef struct store_stats {
     uint64_t commit_us;   /* spent in commits, total */
     uint64_t dirty_tasks; /* not yet written back */
     uint64_t dirty_bytes;
-    uint64_t damaged;        /* reads that met a damaged row */
+    uint64_t damaged;         /* reads that met a damaged row */
     uint64_t unknown_commits; /* whose answer was lost, and that were settled */
     uint64_t pinned_ms; /* age of the oldest foreign transaction that keeps what was deleted; 0 */
     bool taken_over;    /* by this start, from an owner that stood still */

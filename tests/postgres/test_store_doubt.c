@@ -232,7 +232,8 @@ static void nothing_is_lost_or_twice_while_sessions_die (void **state)
     pthread_t thread;
     assert_int_equal (pthread_create (&thread, NULL, kill_sessions, &killer), 0);
     unsigned answers = 0;
-    while (number < COMMITS_MADE || (atomic_load (&killer.kills) <= KILLS && number < COMMITS_MAX)) {
+    while (number < COMMITS_MADE ||
+           (atomic_load (&killer.kills) <= KILLS && number < COMMITS_MAX)) {
         number++;
         fixture_submit (f, number, number);
         tmq_id_t id = test_id ((uint64_t) number);

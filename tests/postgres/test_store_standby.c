@@ -150,7 +150,8 @@ static void stop_beats (const fixture_t *f, const char *how)
     char sql[768];
     snprintf (sql, sizeof sql,
               "CREATE OR REPLACE FUNCTION quiet () RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-              " IF current_setting ('application_name') LIKE 'taskmq beat %%' AND NEW.epoch = %lld THEN"
+              " IF current_setting ('application_name') LIKE 'taskmq beat %%'"
+              " AND NEW.epoch = %lld THEN"
               " %s; END IF; RETURN NEW; END $$;"
               "CREATE OR REPLACE TRIGGER quiet BEFORE UPDATE ON shard FOR EACH ROW"
               " EXECUTE FUNCTION quiet ()",

@@ -24,7 +24,7 @@ store_code_t pg_beat_start (pg_beat_t *self, uint64_t epoch, store_error_t *erro
 /* CLOCK_MONOTONIC in ms, as store_valid_until. Time for which the machine slept counts, too. Any
  * thread. */
 int64_t pg_beat_valid_until (pg_beat_t *self);
-void pg_beat_stop (pg_beat_t *self); /* one that does not run may be stopped */
+void pg_beat_stop (pg_beat_t *self);  /* one that does not run may be stopped */
 void pg_beat_free (pg_beat_t **self); /* accepts a NULL object */
 
 #endif

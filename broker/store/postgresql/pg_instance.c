@@ -34,8 +34,8 @@ static store_code_t make_id (const char *directory, const char *path,
     hex_encode (text, random, sizeof (random));
     snprintf (fresh, sizeof (fresh), "%s.new", path);
     int fd = open (fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool done = fd >= 0 && write (fd, text, PG_INSTANCE_LENGTH) == PG_INSTANCE_LENGTH &&
-                fsync (fd) == 0;
+    bool done =
+        fd >= 0 && write (fd, text, PG_INSTANCE_LENGTH) == PG_INSTANCE_LENGTH && fsync (fd) == 0;
     done = fd >= 0 && close (fd) == 0 && done && rename (fresh, path) == 0;
     if (!done)
         return path_failed (path, error);

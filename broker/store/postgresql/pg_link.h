@@ -31,9 +31,9 @@ enum {
 typedef struct pg_target {
     char **keywords; /* for PQconnectdbParams, ended by NULL */
     char **values;
-    char *settings; /* SQL for each new session */
-    char *schema;   /* a plain name: letters, digits, _ */
-    char *where;    /* host and database, for texts */
+    char *settings;        /* SQL for each new session */
+    char *schema;          /* a plain name: letters, digits, _ */
+    char *where;           /* host and database, for texts */
     char tag[PG_TAG_SIZE]; /* of whom the sessions are, in their names; before the first link */
     /* As the newest link found it. */
     atomic_int_fast64_t system_id; /* of the server; 0: not known yet */

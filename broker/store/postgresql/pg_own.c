@@ -64,7 +64,7 @@ typedef struct taker {
     pg_link_t link;
     beat_watch_t watch;
     pg_owned_t *out;
-    shard_t seen; /* by the newest look */
+    shard_t seen;         /* by the newest look */
     uint64_t first_epoch; /* … and by the first one */
     uint64_t first_beat;
     bool looked;
@@ -298,7 +298,8 @@ static store_code_t pause_look (int stop_fd, store_error_t *error)
 {
     struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
     if (poll (&stop, 1, LOOK_MS) > 0 && (stop.revents & POLLIN) != 0)
-        return store_fail (error, STORE_ERROR_STOPPED, "stopped while another broker owns the data");
+        return store_fail (error, STORE_ERROR_STOPPED,
+                           "stopped while another broker owns the data");
     return STORE_OK;
 }
 

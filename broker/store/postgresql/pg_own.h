@@ -18,10 +18,10 @@ enum { PG_LEASE_MS = 4000 /* where nothing else is said */ };
 typedef struct pg_owned {
     pg_instance_t instance; /* who we are */
     uint64_t generation;
-    uint64_t epoch; /* of this owner */
-    bool promoted;  /* another timeline, so a new generation */
-    int64_t silent_ms;              /* for so long the owner before gave no sign; 0: it had ended */
-    char from[PG_OWNER_TEXT_SIZE];  /* the owner before, if it was another one; or empty */
+    uint64_t epoch;                /* of this owner */
+    bool promoted;                 /* another timeline, so a new generation */
+    int64_t silent_ms;             /* for so long the owner before gave no sign; 0: it had ended */
+    char from[PG_OWNER_TEXT_SIZE]; /* the owner before, if it was another one; or empty */
 } pg_owned_t;
 
 /* Waits until the data may be taken over, and adopts it, by one transaction that ends the epoch

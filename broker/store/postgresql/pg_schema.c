@@ -115,16 +115,14 @@ static const char CREATE_SETTINGS[] =
 
 /* The second: an owner says by beats that it lives, and how long a lease is. Its sessions are known
  * by their names. */
-static const char ADD_LEASE[] =
-    "ALTER TABLE shard ADD COLUMN lease_ms int4 NOT NULL DEFAULT 0,"
-    " DROP COLUMN pid_commit, DROP COLUMN pid_write;"
-    "UPDATE meta SET version = 2;";
+static const char ADD_LEASE[] = "ALTER TABLE shard ADD COLUMN lease_ms int4 NOT NULL DEFAULT 0,"
+                                " DROP COLUMN pid_commit, DROP COLUMN pid_write;"
+                                "UPDATE meta SET version = 2;";
 
 /* What brings version n to n + 1 stands at n, ended by NULL. */
 enum { STEP_TEXTS_MAX = 5 };
 static const char *const STEPS[PG_SCHEMA_VERSION][STEP_TEXTS_MAX] = {
-    {CREATE_FRAME, CREATE_TASK, CREATE_OTHERS, CREATE_SETTINGS, NULL},
-    {ADD_LEASE, NULL}};
+    {CREATE_FRAME, CREATE_TASK, CREATE_OTHERS, CREATE_SETTINGS, NULL}, {ADD_LEASE, NULL}};
 
 enum { HAS_SCHEMA, HAS_META, READ_VERSION, LOCK, STATEMENTS };
 
