@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The owner's sign of life (A119): a thread that counts up `beat` in table shard, on a connection of
- * its own, so that neither a large commit nor a vacuum is in its way. From the last acknowledged
+/* The owner's sign of life (A119): a thread that counts up `beat` in table shard, on a connection
+ * of its own, so that neither a large commit nor a vacuum is in its way. From the last acknowledged
  * beat follows until when nobody else can own the data.
  *
  * On each new connection it also looks whether what was acknowledged is still there: a broker

@@ -128,10 +128,11 @@ void core_link_ended (core_link_t *self, int code, const char *text)
         link_pause (self, text);
 }
 
+/* Of several endpoints one may come up at any time: a standby takes over. */
 bool core_link_is_absent (const core_link_t *self)
 {
     return self->config->fail_fast && self->connects == 0 && self->stage == CORE_LINK_PAUSE &&
-           self->absent >= self->config->endpoints_count;
+           self->absent > 0 && self->config->endpoints_count == 1;
 }
 
 void core_link_absent (core_link_t *self, const char *text, const char *hint)
@@ -144,7 +145,7 @@ void core_link_absent (core_link_t *self, const char *text, const char *hint)
     snprintf (self->hint, sizeof self->hint, "%s", hint);
     if (core_link_is_absent (self))
         self->news |= CORE_LINK_NEWS_ABSENT;
-    else if (self->config->fail_fast && self->connects == 0)
+    else if (self->connects == 0 && absent < self->config->endpoints_count)
         self->due_ms = self->now_ms; /* the next endpoint, without a pause */
 }
 
