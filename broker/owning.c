@@ -29,12 +29,6 @@ static bool is_told_to_stop (int signal_fd)
     return false;
 }
 
-static _Noreturn void stop (const char *id, const char *text)
-{
-    log_write (LOG_LEVEL_INFO, id, text, LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
-    _exit (EXITS_OK);
-}
-
 /* A database that is out of reach is waited for at a start, too. */
 static void wait_for_store (int signal_fd, bool *told, const store_error_t *error)
 {
@@ -44,8 +38,12 @@ static void wait_for_store (int signal_fd, bool *told, const store_error_t *erro
                    "the store is out of reach: the start waits for it",
                    LOG_FIELDS (LOG_TEXT ("why", error->text)));
     *told = true;
-    if (poll (&signals, 1, AGAIN_MS) > 0 && is_told_to_stop (signal_fd))
-        stop ("STOPPED-AWAY", "stopped while the store is out of reach, before anything was taken");
+    if (poll (&signals, 1, AGAIN_MS) <= 0 || !is_told_to_stop (signal_fd))
+        return;
+    log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
+               "stopped while the store is out of reach, before anything was taken",
+               LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
+    _exit (EXITS_OK);
 }
 
 store_code_t owning_open (store_t **out, const char *store, const store_options_t *options,
@@ -58,8 +56,12 @@ store_code_t owning_open (store_t **out, const char *store, const store_options_
         bool opened = code == STORE_OK;
         if (opened)
             code = store_own (*out, signal_fd, boot, error);
-        if (code == STORE_ERROR_STOPPED && is_told_to_stop (signal_fd))
-            stop ("STOPPED", "stopped as asked, while another broker owns the data");
+        if (code == STORE_ERROR_STOPPED && is_told_to_stop (signal_fd)) {
+            log_write (LOG_LEVEL_INFO, exits_id (EXITS_OK),
+                       "stopped as asked, while another broker owns the data",
+                       LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
+            _exit (EXITS_OK);
+        }
         if (code != STORE_ERROR_AWAY && code != STORE_ERROR_STOPPED)
             return code;
         if (opened)
