@@ -46,6 +46,13 @@ static void wait_for_store (int signal_fd, bool *told, const store_error_t *erro
     _exit (EXITS_OK);
 }
 
+static _Noreturn void end (exits_t code)
+{
+    log_write (LOG_LEVEL_INFO, exits_id (code),
+               "stopped as asked, while another broker owns the data", NULL);
+    _exit (code);
+}
+
 store_code_t owning_open (store_t **out, const char *store, const store_options_t *options,
                           int signal_fd, boot_t *boot, store_error_t *error)
 {
@@ -56,12 +63,8 @@ store_code_t owning_open (store_t **out, const char *store, const store_options_
         bool opened = code == STORE_OK;
         if (opened)
             code = store_own (*out, signal_fd, boot, error);
-        if (code == STORE_ERROR_STOPPED && is_told_to_stop (signal_fd)) {
-            log_write (LOG_LEVEL_INFO, exits_id (EXITS_OK),
-                       "stopped as asked, while another broker owns the data",
-                       LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
-            _exit (EXITS_OK);
-        }
+        if (code == STORE_ERROR_STOPPED && is_told_to_stop (signal_fd))
+            end (EXITS_OK);
         if (code != STORE_ERROR_AWAY && code != STORE_ERROR_STOPPED)
             return code;
         if (opened)
