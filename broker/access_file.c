@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,6 +219,11 @@ static policy_t *parse (const access_file_t *self, const char *text, size_t byte
         fail (error, "%s: %s", self->path, flaw.text);
     else if (policy == NULL)
         fail (error, "%s:%u: %s", self->path, flaw.line, flaw.text);
+    if (policy == NULL)
+        return NULL;
+    uint8_t digest[POLICY_DIGEST_BYTES];
+    crypto_generichash (digest, sizeof (digest), (const uint8_t *) text, bytes, NULL, 0);
+    policy_set_digest (policy, digest);
     return policy;
 }
 

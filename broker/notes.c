@@ -23,7 +23,8 @@ enum {
 
 static const uint8_t HEAD_KEY[] = {0};
 
-void notes_init (notes_t *self, audit_t *audit, const char *path, const boot_t *boot)
+void notes_init (notes_t *self, audit_t *audit, const char *path, const boot_t *boot,
+                 const key_public_t *key)
 {
     static const uint8_t none[BOOT_INSTANCE_BYTES] = {0};
     *self = (notes_t){.audit = audit,
@@ -31,6 +32,7 @@ void notes_init (notes_t *self, audit_t *audit, const char *path, const boot_t *
                       .ends = POLICY_ENDS_INIT,
                       .generation = boot->generation,
                       .in_turn = memcmp (boot->instance, none, sizeof (none)) != 0};
+    alike_init (&self->alike, boot, key);
     row_key_bytes (&self->key, HEAD_KEY, sizeof (HEAD_KEY));
     if (self->in_turn)
         row_key_bytes (&self->key, boot->instance, sizeof (boot->instance));
@@ -117,6 +119,7 @@ void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms)
 {
     char detail[AUDIT_TEXT_MAX];
     bool differs = true;
+    alike_policy (&self->alike, policy);
     if (policy == NULL)
         snprintf (detail, sizeof (detail),
                   "there is none: whoever reaches the broker is its operator");
@@ -200,21 +203,32 @@ static uint64_t number_at (const uint8_t *bytes)
     return number;
 }
 
-void notes_restore (notes_t *self, const row_t *row)
+static void restore_head (notes_t *self, const row_t *row)
 {
-    if (buf_length (row->key) != self->key.length ||
-        memcmp (buf_bytes (row->key), self->key.bytes, self->key.length) != 0)
-        return; /* of another broker's record */
     const uint8_t *bytes = buf_bytes (row->body);
-    if (buf_length (row->body) != HEAD_ROW_BYTES || number_at (bytes) != self->generation)
+    bool own = buf_length (row->key) == self->key.length &&
+               memcmp (buf_bytes (row->key), self->key.bytes, self->key.length) == 0;
+    if (!own || buf_length (row->body) != HEAD_ROW_BYTES || number_at (bytes) != self->generation)
         return;
     self->kept.n = number_at (bytes + 8);
     memcpy (self->kept.hash, bytes + 16, CHAIN_HASH_BYTES);
 }
 
+bool notes_restore (notes_t *self, const row_t *row)
+{
+    if (row->kind == ROW_KIND_AUDIT_HEAD)
+        restore_head (self, row);
+    else if (row->kind == ROW_KIND_ALIKE)
+        alike_restore (&self->alike, row);
+    else
+        return false;
+    return true;
+}
+
 void notes_expect (notes_t *self)
 {
     audit_expect (self->audit, &self->kept);
+    alike_compare (&self->alike);
 }
 
 bool notes_head (notes_t *self, int64_t mono_ms, bool at_once, row_t *out)

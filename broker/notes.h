@@ -7,6 +7,7 @@
 #ifndef TASKMQ_BROKER_NOTES_H
 #define TASKMQ_BROKER_NOTES_H
 
+#include "alike.h"
 #include "audit/audit.h"
 #include "core/access/policy.h"
 #include "core/data/deed.h"
@@ -25,11 +26,15 @@ typedef struct notes {
     row_key_t key;       /* of this broker's record … */
     bool in_turn;        /* … beside those of others that own the data in turn */
     chain_head_t kept;
+    alike_t alike;
+
     uint64_t turns;  /* of the file when it was kept */
     int64_t keep_at; /* monotonic */
 } notes_t;
 
-void notes_init (notes_t *self, audit_t *audit, const char *path, const boot_t *boot);
+/* key: of the server, borrowed; NULL if it has none. */
+void notes_init (notes_t *self, audit_t *audit, const char *path, const boot_t *boot,
+                 const key_public_t *key);
 void notes_free (notes_t *self);
 /* From now on this policy counts. */
 void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms);
@@ -37,9 +42,9 @@ void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms);
 void notes_ends (notes_t *self, int64_t wall_ms);
 void notes_deed (notes_t *self, const deed_t *deed, const char *address);
 
-/* The row that the store has kept, before the first look. */
-void notes_restore (notes_t *self, const row_t *row);
-/* The record still is what it was then; once, at the start. */
+/* A row that the store has kept, before the first look; false: it is none of ours. */
+bool notes_restore (notes_t *self, const row_t *row);
+/* The record still is what it was then, and what should be alike is; once, at the start. */
 void notes_expect (notes_t *self);
 /* True: this row, the caller's, is to be kept: hourly, when the file was turned, and `now` at the
  * stop. */

@@ -134,9 +134,7 @@ static void restore_task (void *context, record_t *record)
 static void restore_row (void *context, const row_t *row)
 {
     server_t *self = context;
-    if (row->kind == ROW_KIND_AUDIT_HEAD)
-        notes_restore (&self->notes, row);
-    else
+    if (!notes_restore (&self->notes, row))
         engine_restore_row (self->engine, row);
 }
 
@@ -337,11 +335,13 @@ static void take_policy (server_t *self)
     policy_drop (policy);
 }
 
-/* Where the record of deeds stands goes into the store. */
+/* Where the record of deeds stands goes into the store, and what brokers in turn have alike. */
 static void keep_head (server_t *self, bool at_once)
 {
     row_t row;
     if (notes_head (&self->notes, self->now.mono_ms, at_once, &row))
+        engine_keep_row (self->engine, row, self->now);
+    if (alike_row (&self->notes.alike, &row))
         engine_keep_row (self->engine, row, self->now);
 }
 
@@ -819,7 +819,8 @@ exits_t server_new (server_t **out, const server_options_t *options)
     tenure_init (&self->tenure, options->away_ms, 0);
     self->now = clock_now ();
     self->deadline = INT64_MAX;
-    notes_init (&self->notes, options->audit, access_file_path (options->access), &options->boot);
+    notes_init (&self->notes, options->audit, access_file_path (options->access), &options->boot,
+                options->engine.server_key);
     self->engine = engine_new (&options->engine);
     self->texts = (texts_t){.indexer = options->indexer, .store = options->store};
     self->trace = trace_new (trace_log, NULL);

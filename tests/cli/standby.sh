@@ -3,6 +3,7 @@
 # that, and clients that know both addresses go on.
 . "$(dirname "$0")/lib.sh"
 
+# shellcheck disable=SC2119 # its arguments are settings
 start_postgres
 
 # broker NAME [OPTION...]: one with a data directory and a socket of its own.
@@ -10,12 +11,12 @@ broker ()
 {
     name=$1
     shift
-    mkdir -p -m 700 "$room/$name"
+    [ -d "$room/$name" ] || mkdir -m 700 "$room/$name"
     spawn "$name" taskmqd --data "$room/$name/data" --listen "ipc://$room/$name/socket" \
         --store postgresql --database "$database" "$@"
 }
 logged () { grep -q "$2" "$1.err"; }
-both="-e ipc://$room/a/socket -e ipc://$room/b/socket"
+export TASKMQ_ENDPOINT="ipc://$room/a/socket ipc://$room/b/socket"
 lease=2s
 export TASKMQD_CLUSTER_LEASE=$lease
 
@@ -36,13 +37,13 @@ broker b --standby
 eventually logged b id=DATABASE-STANDBY
 logged b "takes over when that stops, or gives no sign for 2000 ms" || fail 'it does not say what it waits for'
 test ! -e b/socket || fail 'a standby listens'
-spawn worker taskctl $both work mail -- tr a-z A-Z
+spawn worker taskctl work mail -- tr a-z A-Z
 # shellcheck disable=SC2086 # options are words
-id=$(taskctl $both submit mail --data one) || fail submit
-run 0 taskctl $both wait "$id"
-run 0 taskctl $both result "$id"
+id=$(taskctl submit mail --data one) || fail submit
+run 0 taskctl wait "$id"
+run 0 taskctl result "$id"
 out_has '^ONE$'
-run 0 taskctl $both -o json stats
+run 0 taskctl -o json stats
 grep -q '"lease_left_ms":' out || fail 'stats tell nothing of the lease'
 grep -q '"adopted":0' out || fail 'the first owner took over from nobody'
 
@@ -61,21 +62,20 @@ eventually logged b id=DATABASE-STANDBY
 
 # --- kill -9 of the owner: the other one takes over, and the worker goes on with it
 
-two=$(taskctl $both submit mail --data two --delay 1s) || fail submit
+two=$(taskctl submit mail --data two --delay 1s) || fail submit
 signal a KILL
 ended a 137
 eventually logged b id=DATABASE-ADOPTED
 logged b 'took over from .*, which gave no sign for' || fail 'it does not say from whom'
-run 0 taskctl $both wait "$two"
-run 0 taskctl $both result "$two"
+run 0 taskctl wait "$two"
+run 0 taskctl result "$two"
 out_has '^TWO$'
-run 0 taskctl $both -o json stats
+run 0 taskctl -o json stats
 grep -q '"adopted":1' out || fail 'stats do not tell that it took over'
-run 0 taskctl $both get "$id"
+run 0 taskctl get "$id"
 eventually grep -q "$two" b/data/events.jsonl
 eventually grep -q "$id" b/data/tasks.jsonl
-# shellcheck disable=SC2086
-[ "$(taskctl $both list | grep -c completed)" = 2 ] || fail 'a task is missing'
+[ "$(taskctl list | grep -c completed)" = 2 ] || fail 'a task is missing'
 
 # --- a clean stop hands over at once, and back to a directory that had it before
 
@@ -85,11 +85,32 @@ signal b TERM
 ended b 0
 eventually logged a id=READY
 logged a id=DATABASE-ADOPTED && fail 'it was handed over, and not taken'
-three=$(taskctl $both submit mail --data three) || fail submit
-run 0 taskctl $both wait "$three"
+three=$(taskctl submit mail --data three) || fail submit
+run 0 taskctl wait "$three"
 eventually grep -q "$three" a/data/events.jsonl
 eventually grep -q "$two" a/data/events.jsonl
 logged a AUDIT-MISSING && fail 'its own record was there'
+
+# --- two files that should be alike: who takes over says when they are not
+
+broker b --standby
+eventually logged b id=DATABASE-STANDBY
+printf 'me uid:%s operator\nfarm uid:12345 worker(*)\n' "$(id -u)" >access.new
+chmod 600 access.new
+cp -p access.new a/data/access
+eventually logged a 'id=ACCESS '
+signal a TERM
+ended a 0
+eventually logged b id=READY
+logged b id=ACCESS-DIFFERS || fail 'nobody says that the access files differ'
+cp -p access.new b/data/access
+eventually logged b 'id=ACCESS '
+broker a --standby
+eventually logged a id=DATABASE-STANDBY
+signal b TERM
+ended b 0
+eventually logged a id=READY
+logged a id=ACCESS-DIFFERS && fail 'the access files are the same'
 
 # --- an owner that stands still: taken over from, and it ends when it wakes up
 
@@ -97,12 +118,12 @@ broker b --standby
 eventually logged b id=DATABASE-STANDBY
 signal a STOP
 eventually logged b id=READY
-four=$(taskctl $both submit mail --data four) || fail submit
-run 0 taskctl $both wait "$four"
+four=$(taskctl submit mail --data four) || fail submit
+run 0 taskctl wait "$four"
 signal a CONT
 ended a 13
 err_has id=STORE-FENCED
-run 0 taskctl $both get "$four"
+run 0 taskctl get "$four"
 
 # --- the same directory is known again, without waiting for a lease
 
@@ -111,7 +132,7 @@ ended b 137
 broker b
 eventually logged b id=READY
 logged b id=DATABASE-STANDBY && fail 'it waited for itself'
-run 0 taskctl $both get "$four"
+run 0 taskctl get "$four"
 run 0 taskctl -e "ipc://$room/b/socket" audit verify "$room/b/data/events.jsonl"
 run 0 taskctl audit verify "$room/a/data/events.jsonl"
 signal worker TERM

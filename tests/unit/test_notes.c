@@ -101,7 +101,7 @@ static void an_end_is_told_once (void **state)
                               "b uid:2 client(*) until=2026-01-01T00:00:10Z\n"
                               "c uid:3 client(*)\n");
     const int64_t end = policy_by_name (policy, "a")->until_ms;
-    notes_init (&notes, NULL, "access", &(boot_t){.generation = 1});
+    notes_init (&notes, NULL, "access", &(boot_t){.generation = 1}, NULL);
     notes_ends (&notes, end);
     notes_policy (&notes, policy, end - 5000);
     notes_ends (&notes, end - 1);
@@ -133,7 +133,7 @@ static void an_end_while_the_broker_was_down_is_told (void **state)
     const int64_t end = policy_by_name (policy, "a")->until_ms;
     told[0] = '\0';
     stands.last_ms = end + 1; /* a was told by the broker before */
-    notes_init (&notes, NULL, "access", &(boot_t){.generation = 1});
+    notes_init (&notes, NULL, "access", &(boot_t){.generation = 1}, NULL);
     notes_policy (&notes, policy, end + 3600000);
     notes_ends (&notes, end + 3600000);
     assert_string_equal (told, "b ");
@@ -141,7 +141,7 @@ static void an_end_while_the_broker_was_down_is_told (void **state)
     assert_string_equal (told, "b ");
     notes_free (&notes);
     stands.last_ms = 0; /* there was no broker before */
-    notes_init (&notes, NULL, "access", &(boot_t){.generation = 1});
+    notes_init (&notes, NULL, "access", &(boot_t){.generation = 1}, NULL);
     notes_policy (&notes, policy, end + 3600000);
     notes_ends (&notes, end + 3600000);
     assert_string_equal (told, "b ");
@@ -158,7 +158,7 @@ static void a_file_that_says_the_same_is_no_change (void **state)
     policy_t *same = parse ("# a comment\na uid:1 client(*)\n");
     policy_t *other = parse ("a uid:1 worker(*)\n");
     changes = 0;
-    notes_init (&notes, NULL, "access", &(boot_t){.generation = 1});
+    notes_init (&notes, NULL, "access", &(boot_t){.generation = 1}, NULL);
     notes_policy (&notes, policy, 1);
     assert_int_equal (changes, 1); /* the start */
     notes_policy (&notes, same, 2);
@@ -191,7 +191,7 @@ static bool keeps (notes_t *notes, int64_t mono_ms, bool at_once, uint64_t gener
     if (!notes_head (notes, mono_ms, at_once, &row))
         return false;
     assert_true (row_is_valid (&row));
-    notes_init (&later, notes->audit, "access", &(boot_t){.generation = generation});
+    notes_init (&later, notes->audit, "access", &(boot_t){.generation = generation}, NULL);
     notes_restore (&later, &row);
     notes_expect (&later);
     row_drop (&row);
@@ -203,7 +203,7 @@ static void the_head_is_kept_hourly_at_a_turn_and_at_the_stop (void **state)
     (void) state;
     int place; /* there is a record: the stand-ins do not look into it */
     notes_t notes;
-    notes_init (&notes, (audit_t *) (void *) &place, "access", &(boot_t){.generation = 7});
+    notes_init (&notes, (audit_t *) (void *) &place, "access", &(boot_t){.generation = 7}, NULL);
     head_of (3);
     assert_true (keeps (&notes, 1000, false, 7));
     assert_int_equal (expected.n, 3);

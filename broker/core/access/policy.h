@@ -144,6 +144,12 @@ policy_t *policy_parse (const char *text, size_t bytes, const policy_names_t *na
 policy_t *policy_keep (policy_t *self);
 void policy_drop (policy_t *self); /* accepts NULL */
 
+enum { POLICY_DIGEST_BYTES = 16 };
+/* Tells one text of the file from another; all zero where none was set. The digest is given by
+ * whoever has read the file. */
+void policy_set_digest (policy_t *self, const uint8_t digest[POLICY_DIGEST_BYTES]);
+const uint8_t *policy_digest (const policy_t *self);
+
 /* The lines in their order. */
 size_t policy_count (const policy_t *self);
 const principal_t *policy_at (const policy_t *self, size_t index);

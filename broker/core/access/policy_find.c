@@ -128,6 +128,16 @@ static const void *find (const void *wanted, const void *items, size_t count, si
     return count == 0 ? NULL : bsearch (wanted, items, count, size, compare);
 }
 
+void policy_set_digest (policy_t *self, const uint8_t digest[POLICY_DIGEST_BYTES])
+{
+    memcpy (self->digest, digest, POLICY_DIGEST_BYTES);
+}
+
+const uint8_t *policy_digest (const policy_t *self)
+{
+    return self->digest;
+}
+
 size_t policy_count (const policy_t *self)
 {
     return self->lines_count;

@@ -26,6 +26,7 @@ typedef struct name_entry { /* of a principal, or an address */
 
 struct policy {
     _Atomic unsigned users;
+    uint8_t digest[POLICY_DIGEST_BYTES]; /* of the text */
     uint32_t own_uid;
     bool has_own_uid;
     char **texts; /* everything that the lines point into */

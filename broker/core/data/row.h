@@ -25,6 +25,7 @@
     X (FORGOTTEN, 3, "forgotten", LIVE, "one row: the highest sequence of forgotten namespaces")   \
     X (ORDER, 24, "order", TABLES, "one row: which numbers have times that do not rise with them") \
     X (AUDIT_HEAD, 4, "audit-head", LIVE, "a broker: where its record of deeds stood")             \
+    X (ALIKE, 28, "alike", LIVE, "one row: which access file and server key the owner has")        \
     X (QUARANTINE, 5, "quarantine", TABLES, "namespace, task, attempt: a success that came late")  \
     X (LATE, 20, "late", LIVE, "namespace, task, attempt: what is known of such a success")        \
     X (CHECKPOINT, 6, "checkpoint", TABLES, "namespace, task: what a worker keeps of its work")    \
