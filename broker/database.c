@@ -41,6 +41,7 @@ static void say (void *context, database_word_t word, const char *text)
         break;
     case DATABASE_UNSUMMED: log_write (LOG_LEVEL_WARNING, "DATABASE-UNSUMMED", text, NULL); break;
     case DATABASE_PINNED: log_write (LOG_LEVEL_WARNING, "DATABASE-PINNED", text, NULL); break;
+    case DATABASE_BLOBS: log_write (LOG_LEVEL_WARNING, "DATABASE-BLOBS", text, NULL); break;
     }
 }
 

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "core/data/lookup.h"
+#include "core/data/vault.h"
 #include "store/error.h"
 
 typedef struct store store_t;
@@ -223,6 +224,12 @@ typedef struct store_vacuum {
  * waits; any thread. STORE_ERROR_FULL: it ended, since there was no space to move what is kept;
  * nothing is lost. STORE_ERROR_FOREIGN: this backend has no file. */
 store_code_t store_vacuum (store_t *self, bool begin, store_vacuum_t *out, store_error_t *error);
+
+/* Large bodies. */
+
+/* Where they are kept beside their files, for whoever owns the data next; NULL: they are files
+ * alone. To be used behind store_own, by one thread, and no longer than the store. */
+const vault_t *store_vault (store_t *self);
 
 /* Removal, numbers. */
 

@@ -152,6 +152,11 @@ store_code_t store_vacuum (store_t *self, bool begin, store_vacuum_t *out, store
     return self->backend->vacuum (self, begin, out, error);
 }
 
+const vault_t *store_vault (store_t *self)
+{
+    return self->backend->vault == NULL ? NULL : self->backend->vault (self);
+}
+
 store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error)
 {
     sweep->found = (due_t){.written = store_written (self)};

@@ -35,6 +35,7 @@ typedef struct store_backend {
     store_code_t (*backup) (store_t *self, store_backup_t *backup, store_error_t *error);
     /* NULL: there is no file */
     store_code_t (*vacuum) (store_t *self, bool begin, store_vacuum_t *out, store_error_t *error);
+    const struct vault *(*vault) (store_t *self); /* NULL: large bodies are files alone */
     store_code_t (*due) (store_t *self, store_sweep_t *sweep, store_error_t *error);
     void (*forgotten) (store_t *self, forgotten_t *out); /* NULL: nothing is ever forgotten */
     store_code_t (*check) (store_t *self, store_error_t *error); /* NULL: there are no files */

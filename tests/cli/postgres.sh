@@ -182,3 +182,17 @@ mv .taskmq/audit.jsonl audit.gone
 start_broker
 grep -q AUDIT-MISSING broker.err || fail 'nobody says that the record is gone'
 stop_broker
+
+# --- tables of the first version
+
+sql 'DROP SCHEMA taskmq CASCADE'
+sql "$(cat "$TASKMQ_SOURCE/tests/stored/postgresql-1.sql")"
+sql 'UPDATE taskmq.shard SET owner = NULL, system_id = 0'
+rm -rf .taskmq
+start_broker
+run 0 taskctl list --all
+out_has completed
+out_has large
+[ "$(sql 'SELECT version FROM taskmq.meta')" = "$version" ] || fail 'the tables are as they were'
+submit mail --data 'on new tables'
+stop_broker

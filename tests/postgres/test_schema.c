@@ -4,6 +4,7 @@
 
 /* How the store meets a database: what it makes there, and what it refuses. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void test_a_schema_is_made_once (void **state)
             fail_msg ("%s", error.text);
     assert_int_equal (postgres_number (server, "SELECT version FROM taskmq.meta"),
                       PG_SCHEMA_VERSION);
-    assert_int_equal (postgres_number (server, "SELECT count (*) FROM taskmq.fence"), 2);
+    assert_int_equal (postgres_number (server, "SELECT count (*) FROM taskmq.fence"), PG_FENCES);
     assert_true (postgres_number (server, "SELECT generation FROM taskmq.shard") > 0);
 }
 
@@ -69,6 +70,66 @@ static void test_two_schemas_have_histories_of_their_own (void **state)
                                                "generation FROM one.shard UNION SELECT generation "
                                                "FROM two.shard) g"),
                       2);
+}
+
+/* What a table is made of, as one text. Names of schemas do not count. */
+static char *shape_of (const postgres_t *server, const char *schema)
+{
+    char sql[1600];
+    snprintf (
+        sql, sizeof sql,
+        "SELECT string_agg (line, E'\\n' ORDER BY line COLLATE \"C\") FROM (SELECT concat_ws (' ', "
+        "c.relname, a.attname, format_type (a.atttypid, a.atttypmod), a.attnotnull, a.attstorage, "
+        "a.attcompression, a.attidentity, pg_get_expr (d.adbin, d.adrelid)) AS line FROM pg_class "
+        "c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped LEFT "
+        "JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum WHERE c.relnamespace = "
+        "to_regnamespace ('%s') AND c.relkind = 'r' UNION ALL SELECT replace (indexdef, '%s.', '') "
+        "FROM pg_indexes WHERE schemaname = '%s' UNION ALL SELECT concat_ws (' ', c.relname, "
+        "c.reloptions) FROM pg_class c WHERE c.relnamespace = to_regnamespace ('%s') AND c.relkind "
+        "= 'r') l",
+        schema, schema, schema, schema);
+    return postgres_sql (server, sql);
+}
+
+static char *read_text (const char *path)
+{
+    FILE *file = fopen (path, "r");
+    assert_non_null (file);
+    char *text = calloc (1, 64 * 1024);
+    assert_non_null (text);
+    assert_true (fread (text, 1, 64 * 1024 - 1, file) > 0);
+    fclose (file);
+    return text;
+}
+
+/* What version 1 really wrote becomes today's tables, with what was in them: see postgresql-1.sql.
+ */
+static void test_an_older_schema_is_brought_up (void **state)
+{
+    (void) state;
+    postgres_t server;
+    store_error_t error;
+    postgres_init (&server);
+    postgres_start (&server);
+    char *old = read_text (TESTS_STORED "/postgresql-1.sql");
+    drop (postgres_sql (&server, old));
+    drop (old);
+    assert_int_equal (postgres_number (&server, "SELECT version FROM taskmq.meta"), 1);
+    if (prepare (&server, "taskmq", NULL, &error) != STORE_OK ||
+        prepare (&server, "taskmq", "fresh", &error) != STORE_OK)
+        fail_msg ("%s", error.text);
+    assert_int_equal (postgres_number (&server, "SELECT version FROM taskmq.meta"),
+                      PG_SCHEMA_VERSION);
+    assert_int_equal (postgres_number (&server, "SELECT count (*) FROM taskmq.task"), 3);
+    assert_int_equal (postgres_number (&server, "SELECT count (*) FROM taskmq.fence WHERE epoch = "
+                                                "(SELECT epoch FROM taskmq.shard)"),
+                      PG_FENCES);
+    char *upgraded = shape_of (&server, "taskmq");
+    char *fresh = shape_of (&server, "fresh");
+    assert_string_equal (upgraded, fresh);
+    drop (upgraded);
+    drop (fresh);
+    postgres_destroy (&server);
 }
 
 static void test_a_newer_schema_is_refused (void **state)
@@ -243,6 +304,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_a_schema_is_made_once),
         cmocka_unit_test (test_two_schemas_have_histories_of_their_own),
+        cmocka_unit_test (test_an_older_schema_is_brought_up),
         cmocka_unit_test (test_a_newer_schema_is_refused),
         cmocka_unit_test (test_tables_of_others_are_left_alone),
         cmocka_unit_test (test_a_role_without_rights_is_told),

@@ -356,6 +356,7 @@ static void an_owner_of_the_first_version_is_left_alone (void **state)
     assert_int_equal (party_close (owner), STORE_OK);
     store_fixture_sql (f, "ALTER TABLE shard DROP COLUMN lease_ms,"
                           " ADD COLUMN pid_commit int4, ADD COLUMN pid_write int4;"
+                          "DROP TABLE blob, blob_chunk; DELETE FROM fence WHERE part = 'b';"
                           "UPDATE meta SET version = 1; UPDATE shard SET owner = 'somebody there'");
     party_own (other, STORE_ERROR_OWNED);
     assert_int_equal (store_fixture_sql (f, "SELECT version FROM meta"), 1);

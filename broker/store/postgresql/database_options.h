@@ -19,7 +19,8 @@ typedef enum database_word {
     DATABASE_TIMELINE,     /* it was promoted or restored since this data was owned last */
     DATABASE_UNREPLICATED, /* no other server has to have a commit before it is acknowledged */
     DATABASE_UNSUMMED,     /* it would not notice damaged pages: data_checksums is off */
-    DATABASE_PINNED        /* an old transaction keeps what was deleted */
+    DATABASE_PINNED,       /* an old transaction keeps what was deleted */
+    DATABASE_BLOBS         /* a large body was not put or read; the text says why */
 } database_word_t;
 
 typedef struct database_options {

@@ -229,8 +229,8 @@ static store_code_t take (taker_t *self, store_error_t *error)
     params.count = 2;
     if (code == STORE_OK)
         code = pg_link_change (&self->link, FENCE, &params, &rows, error);
-    if (code == STORE_OK && rows != 2)
-        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table %s.fence has no rows",
+    if (code == STORE_OK && rows < PG_FENCES_MIN)
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table %s.fence lacks rows",
                            target->where, target->schema);
     return code;
 }

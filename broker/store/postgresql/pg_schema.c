@@ -119,10 +119,34 @@ static const char ADD_LEASE[] = "ALTER TABLE shard ADD COLUMN lease_ms int4 NOT 
                                 " DROP COLUMN pid_commit, DROP COLUMN pid_write;"
                                 "UPDATE meta SET version = 2;";
 
+/* The third: large bodies. They are found by their hash once they are whole, and what is not is
+ * found by an order that no other index has. Compressing them would mostly be in vain. */
+static const char ADD_BLOBS[] =
+    "CREATE TABLE blob ("
+    " id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, shard int2 NOT NULL, hash bytea NOT NULL,"
+    " bytes int8 NOT NULL, touched int8 NOT NULL, whole bool NOT NULL);"
+    "CREATE UNIQUE INDEX blob_hash ON blob (shard, hash) WHERE whole;"
+    "CREATE INDEX blob_torn ON blob (shard, id DESC NULLS LAST) WHERE NOT whole;"
+    "CREATE TABLE blob_chunk ("
+    " blob int8 NOT NULL, n int4 NOT NULL, bytes bytea NOT NULL, sum bytea NOT NULL,"
+    " PRIMARY KEY (blob, n));"
+    "ALTER TABLE blob_chunk ALTER bytes SET STORAGE EXTERNAL;"
+    "DO $$ DECLARE t text; BEGIN FOREACH t IN ARRAY ARRAY['blob', 'blob_chunk']"
+    " LOOP EXECUTE format ('ALTER TABLE %I SET (autovacuum_vacuum_scale_factor = 0.02,"
+    " autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0)', t); END LOOP;"
+    " ALTER TABLE blob_chunk SET (toast.autovacuum_vacuum_scale_factor = 0.02,"
+    " toast.autovacuum_vacuum_threshold = 5000, toast.autovacuum_vacuum_cost_delay = 0);"
+    "END $$;"
+    "INSERT INTO fence SELECT shard, 'b', epoch FROM fence WHERE part = 'w';"
+    "UPDATE meta SET version = 3;";
+
 /* What brings version n to n + 1 stands at n, ended by NULL. */
 enum { STEP_TEXTS_MAX = 5 };
 static const char *const STEPS[PG_SCHEMA_VERSION][STEP_TEXTS_MAX] = {
-    {CREATE_FRAME, CREATE_TASK, CREATE_OTHERS, CREATE_SETTINGS, NULL}, {ADD_LEASE, NULL}};
+    {CREATE_FRAME, CREATE_TASK, CREATE_OTHERS, CREATE_SETTINGS, NULL},
+    {ADD_LEASE, NULL},
+    {ADD_BLOBS, NULL},
+};
 
 enum { HAS_SCHEMA, HAS_META, READ_VERSION, LOCK, STATEMENTS };
 

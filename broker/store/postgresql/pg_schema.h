@@ -9,14 +9,18 @@
  *   meta       one row: the version of the schema
  *   shard      one row for each set of namespaces that one broker owns; today there is one, 0. Its
  *              generation, epoch (counts adoptions), owner, and the server it was owned on
- *   fence      two rows for each shard, c for commits and w for write-backs, with the epoch that
- *              may do them. Written by an adoption alone; everybody else only locks them
+ *   fence      three rows for each shard, c for commits, w for write-backs and b for large bodies,
+ *              with the epoch that may do them. Written by an adoption alone; everybody else only
+ *              locks them
  *   journal    what is committed and not in the tables yet: a row for each commit
  *   written    one row for each shard: up to which batch of which epoch the tables have everything,
  *              and what is counted with them
  *   namespace  number and name; the number stands in the other tables
  *   task, attempt, tombstone, event, row
  *              what the contract keeps; names stand as texts, labels and bodies in their task
+ *   blob       large bodies, each under its hash: since version 3. One that is not whole has no
+ *              name: it is being put, or to be removed
+ *   blob_chunk pieces of them, by the number of the row in blob, each with its SHA-256
  *   label      what tasks are found by: each label at its place, and the marks of turns and of
  *              owners from PG_MARK_PLACE on
  *
@@ -28,8 +32,10 @@
 #include "store/postgresql/pg_link.h"
 
 enum {
-    PG_SCHEMA_VERSION = 2,
+    PG_SCHEMA_VERSION = 3,
     PG_SHARD = 0,      /* the only one */
+    PG_FENCES = 3,     /* rows of a shard, … */
+    PG_FENCES_MIN = 2, /* … and of tables that are to be brought to this version */
     PG_MARK_PLACE = 16 /* marks stand behind the labels */
 };
 

@@ -34,6 +34,7 @@ typedef struct pg_store {
     struct pg_kept *load;     /* of the server thread */
     struct pg_kept *due;
     struct pg_readers *readers; /* pg_readers.h */
+    struct pg_blobs *blobs;     /* pg_blobs.h: of the thread that has the bodies */
     bool taken_over;            /* from an owner that stood still */
     bool owned;                 /* store_own was done … */
     uint64_t epoch;             /* … from this epoch on */

@@ -13,6 +13,7 @@
 
 #include "core/base/memory.h"
 #include "store/postgresql/pg_beat.h"
+#include "store/postgresql/pg_blobs.h"
 #include "store/postgresql/pg_commit.h"
 #include "store/postgresql/pg_load.h"
 #include "store/postgresql/pg_own.h"
@@ -242,6 +243,7 @@ static void pg_free (pg_store_t *self)
     pg_keeper_free (&self->keeper);
     free (self->watch);
     pg_readers_free (&self->readers);
+    pg_blobs_free (&self->blobs);
     pg_commit_free (&self->commit);
     pg_tables_free (&self->tables);
     overlay_free (self->overlay);
@@ -270,6 +272,7 @@ static pg_store_t *pg_new (const store_options_t *options)
     self->watch = memory_alloc (sizeof (*self->watch));
     pg_watch_init (self->watch, self);
     self->readers = pg_readers_new (self);
+    self->blobs = pg_blobs_new (self);
     self->commit = pg_commit_new (self);
     self->beat = pg_beat_new (self);
     self->tables = pg_tables_new (self);
@@ -435,6 +438,11 @@ static store_code_t pg_vacuum (store_t *store, bool begin, store_vacuum_t *out,
                        "the tasks are in PostgreSQL, which vacuums by itself (autovacuum)");
 }
 
+static const vault_t *pg_vault (store_t *store)
+{
+    return pg_blobs_vault (((const pg_store_t *) store)->blobs);
+}
+
 const store_backend_t store_backend_postgresql = {
     .uri = "postgresql",
     .open = pg_open,
@@ -453,6 +461,7 @@ const store_backend_t store_backend_postgresql = {
     .reader_run = pg_reader_run,
     .backup = pg_backup,
     .vacuum = pg_vacuum,
+    .vault = pg_vault,
     .due = pg_due,
     .forgotten = pg_forgotten,
     .stats = pg_stats,
