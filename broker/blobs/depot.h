@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "taskmq_types.h"
+#include "core/data/vault.h"
 
 typedef struct depot depot_t;
 
@@ -58,6 +58,8 @@ typedef struct depot_stats {
     uint64_t parked;  /* … that stand still, … */
     uint64_t dropped; /* … and that lost their bytes, because others needed the room */
     uint64_t collected;
+    uint64_t stored; /* blobs in the vault, … */
+    uint64_t stored_bytes;
     uint64_t errors;
 } depot_stats_t;
 
@@ -91,6 +93,10 @@ typedef struct depot_word {
 depot_t *depot_new (const char *directory, const depot_limits_t *limits, int *error);
 void depot_free (depot_t **self); /* accepts a NULL object */
 void depot_configure (depot_t *self, const depot_limits_t *limits);
+/* A place behind the files (core/data/vault.h), which must live longer; NULL: none, which is so at
+ * first. Nobody hears that a blob is there before it is there, too, and what is not in a file is
+ * read from it. What calls below may then wait for it, and be answered UNAVAILABLE. */
+void depot_use (depot_t *self, const vault_t *vault);
 
 /* Begins an upload or goes on with it; what is on the disk of it is read again, once.
  *
@@ -110,14 +116,33 @@ void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t of
 /* A blob that stood still for an hour. */
 typedef struct depot_left {
     uint8_t hash[TMQ_BLOB_HASH_BYTES];
-    int64_t at; /* when it was touched last, as its file says, in ns */
+    int64_t at;     /* when it was touched last, as its file says, in ns; or as the vault says */
+    uint64_t bytes; /* of the file */
+    bool stored;    /* it is the vault's, and not the file */
 } depot_left_t;
 
 /* The next slice of the directory: at most DEPOT_SLICE_MAX blobs. Uploads that stood still for as
  * long are removed on the way. */
 void depot_look (depot_t *self, int64_t mono_ms, depot_left_t *out, size_t *count);
-/* Removes the blob, unless it was touched meanwhile. Nobody may name it: the caller knows. */
+/* The next slice of the vault. */
+void depot_look_stored (depot_t *self, depot_left_t *out, size_t *count);
+/* Removes the blob, here or there, unless it was touched meanwhile. Nobody may name it: the caller
+ * knows. */
 void depot_collect (depot_t *self, const depot_left_t *left);
+
+/* Removes a part of what the vault has without a name. True: there is more. */
+bool depot_sweep (depot_t *self);
+
+/* A place in a walk over the files; all zero: the beginning. */
+typedef struct depot_place {
+    unsigned bucket; /* DEPOT_BUCKETS: the end */
+    size_t passed;
+} depot_place_t;
+/* The next files that the vault lacks, at most DEPOT_SLICE_MAX, of a part of the directory. Another
+ * code than OK: the place is where it was. */
+tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out, size_t *count);
+/* A turn of putting such a file there; one at a time. */
+void depot_bring (depot_t *self, const depot_left_t *left, depot_word_t *out);
 
 depot_stats_t depot_stats (const depot_t *self);
 

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "blobs/depot.h"
+#include "blobs/depot_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,84 +16,41 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "blobs/blob_files.h"
-#include "blobs/blob_write.h"
-#include "blobs/parked.h"
 #include "core/base/memory.h"
 
-enum {
-    HASH_BYTES = TMQ_BLOB_HASH_BYTES,
-    PIECE_BYTES = 256 * 1024, /* that are read at once */
-    NAME_SIZE = BLOB_HEX_SIZE + 8
-};
-
-static const char UPLOADS[] = "uploads";
 static const char SECOND[] = ".new"; /* ending of a second name on its way to its place */
-
-/* What is to be done next. */
-typedef enum stage {
-    READING,   /* what the disk has of it */
-    FILLING,   /* bytes come */
-    COMPARING, /* all have come and are right; somebody else brought the same before */
-    PUBLISHING
-} stage_t;
-
-enum { OWNER_BYTES = 16 };
-
-/* An upload under way. */
-typedef struct upload {
-    char name[BLOB_HEX_SIZE];   /* of its file */
-    uint8_t owner[OWNER_BYTES]; /* hash of the identity */
-    uint8_t peer[OWNER_BYTES];  /* … of who acts for it, or its own */
-    uint8_t hash[HASH_BYTES];
-    uint64_t bytes;
-    uint64_t offset;
-    uint64_t charged; /* of the depot's bytes: all of its own, or none while it may be a blob's */
-    blob_sent_t sent;
-    uint64_t compared;
-    stage_t stage;
-    int64_t used_ms;
-    crypto_generichash_state sum; /* of the upload; of the other's file while they are compared */
-} upload_t;
-
-struct depot {
-    int directory;
-    int uploads_at; /* the directory of them */
-    depot_limits_t limits;
-    depot_stats_t stats;
-    upload_t *uploads;
-    size_t uploads_count;
-    parked_t parked;
-    unsigned bucket; /* of the next look; DEPOT_BUCKETS: the uploads */
-    size_t passed;   /* that the looks before it have brought of this bucket */
-    blob_writer_t writer;
-    uint8_t piece[PIECE_BYTES];
-};
 
 /* Words. */
 
-__attribute__ ((format (printf, 3, 4))) static void refuse (depot_word_t *out, tmq_code_t code,
-                                                            const char *format, ...)
+void depot_refuse (depot_word_t *out, tmq_code_t code, const char *format, ...)
 {
     va_list arguments;
     va_start (arguments, format);
     vsnprintf (out->text, sizeof (out->text), format, arguments);
     va_end (arguments);
     out->code = code;
-    out->retry_after_ms =
-        code == TMQ_LIMIT || code == TMQ_STORE_FULL || code == TMQ_OVERLOADED ? DEPOT_RETRY_MS : 0;
+    bool passes = code == TMQ_LIMIT || code == TMQ_STORE_FULL || code == TMQ_OVERLOADED ||
+                  code == TMQ_UNAVAILABLE;
+    out->retry_after_ms = passes ? DEPOT_RETRY_MS : 0;
+}
+
+void depot_refuse_vault (depot_t *self, depot_word_t *out, tmq_code_t code,
+                         const vault_word_t *word)
+{
+    self->stats.errors += code != TMQ_UNAVAILABLE;
+    depot_refuse (out, code, "%s", word->text);
 }
 
 static void refuse_error (depot_t *self, depot_word_t *out, const char *what, int error)
 {
     self->stats.errors++;
     bool full = error == ENOSPC || error == EDQUOT;
-    refuse (out, full ? TMQ_STORE_FULL : TMQ_INTERNAL, "%s: %s", what, strerror (error));
+    depot_refuse (out, full ? TMQ_STORE_FULL : TMQ_INTERNAL, "%s: %s", what, strerror (error));
 }
 
 /* Directories and files. */
 
-static int open_bucket (const depot_t *self, const char *hex, bool make)
+int depot_open_bucket (const depot_t *self, const char *hex, bool make)
 {
     const char name[] = {hex[0], hex[1], '\0'};
     return make ? blob_directory_make (self->directory, name)
@@ -106,7 +63,7 @@ static bool keep_blob (const depot_t *self, const uint8_t *hash, int fd, const s
     char hex[BLOB_HEX_SIZE];
     struct stat info;
     blob_hex (hex, hash);
-    int bucket = open_bucket (self, hex, false);
+    int bucket = depot_open_bucket (self, hex, false);
     if (bucket < 0)
         return false;
     /* A crash may have come between its name and the sync of that. */
@@ -145,7 +102,7 @@ static bool sum_is (const crypto_generichash_state *sum, const uint8_t *hash)
 
 /* Uploads in memory. */
 
-static upload_t *upload_find (depot_t *self, const char *name)
+upload_t *depot_upload_find (depot_t *self, const char *name)
 {
     for (size_t i = 0; i < self->uploads_count; i++)
         if (strcmp (self->uploads[i].name, name) == 0)
@@ -158,14 +115,14 @@ static uint64_t min_of (uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void take_off (depot_t *self, uint64_t bytes)
+void depot_take_off (depot_t *self, uint64_t bytes)
 {
     self->stats.bytes -= min_of (bytes, self->stats.bytes);
 }
 
 static void upload_forget (depot_t *self, upload_t *upload)
 {
-    take_off (self, upload->charged);
+    depot_take_off (self, upload->charged);
     self->stats.uploads--;
     *upload = self->uploads[--self->uploads_count];
 }
@@ -179,13 +136,12 @@ static uint64_t bytes_alone (const depot_t *self, const char *name)
                : 0;
 }
 
-/* The file of no upload under way, or of one that is not charged. */
-static void remove_file (depot_t *self, const char *name)
+void depot_remove_file (depot_t *self, const char *name)
 {
     uint64_t bytes = bytes_alone (self, name);
     if (unlinkat (self->uploads_at, name, 0) != 0)
         return;
-    take_off (self, bytes);
+    depot_take_off (self, bytes);
     parked_drop (&self->parked, name);
 }
 
@@ -193,7 +149,7 @@ static void drop_parked (depot_t *self, const parked_file_t *file)
 {
     char name[BLOB_HEX_SIZE];
     memcpy (name, file->name, sizeof (name));
-    remove_file (self, name);
+    depot_remove_file (self, name);
     parked_drop (&self->parked, name); /* also if it cannot be removed: it is not asked again */
     self->stats.dropped++;
 }
@@ -273,14 +229,14 @@ static bool has_place (depot_t *self, const uint8_t *owner, const uint8_t *peer,
 static bool find_place (depot_t *self, const upload_t *made, int64_t mono_ms, depot_word_t *out)
 {
     if (!has_place (self, made->owner, NULL, DEPOT_UPLOADS_OF_ONE_MAX, mono_ms))
-        refuse (out, TMQ_OVERLOADED, "you have %d uploads under way, as many as you may have",
-                DEPOT_UPLOADS_OF_ONE_MAX);
+        depot_refuse (out, TMQ_OVERLOADED, "you have %d uploads under way, as many as you may have",
+                      DEPOT_UPLOADS_OF_ONE_MAX);
     else if (!has_place (self, NULL, made->peer, DEPOT_UPLOADS_OF_PEER_MAX, mono_ms))
-        refuse (out, TMQ_OVERLOADED,
-                "who acts for you has %d uploads under way for all, as many as it may have",
-                DEPOT_UPLOADS_OF_PEER_MAX);
+        depot_refuse (out, TMQ_OVERLOADED,
+                      "who acts for you has %d uploads under way for all, as many as it may have",
+                      DEPOT_UPLOADS_OF_PEER_MAX);
     else if (!has_place (self, NULL, NULL, DEPOT_UPLOADS_MAX, mono_ms))
-        refuse (out, TMQ_OVERLOADED, "%d uploads are under way", DEPOT_UPLOADS_MAX);
+        depot_refuse (out, TMQ_OVERLOADED, "%d uploads are under way", DEPOT_UPLOADS_MAX);
     return out->code == TMQ_OK;
 }
 
@@ -304,12 +260,24 @@ static uint64_t has_of (const depot_t *self, const upload_t *upload)
     return min_of (bytes_alone (self, upload->name), min_of (self->stats.bytes, upload->bytes));
 }
 
+/* What the vault has, and will have: also blobs that came by other machines. */
+static uint64_t kept_bytes (const depot_t *self)
+{
+    if (self->vault == NULL)
+        return 0;
+    uint64_t bytes = self->vault->stats (self->vault->context).bytes;
+    for (size_t i = 0; i < self->uploads_count; i++)
+        bytes += self->uploads[i].charged + self->uploads[i].owed;
+    return bytes;
+}
+
 /* OK, LIMIT or STORE_FULL. */
 static tmq_code_t room_for (const depot_t *self, const upload_t *upload)
 {
     struct statvfs space;
     uint64_t bytes = upload->bytes - has_of (self, upload);
-    if (self->stats.bytes + bytes > self->limits.disk_bytes)
+    if (self->stats.bytes + bytes > self->limits.disk_bytes ||
+        kept_bytes (self) + upload->bytes > self->limits.disk_bytes)
         return TMQ_LIMIT;
     return fstatvfs (self->directory, &space) != 0 ||
                    (uint64_t) space.f_bavail * space.f_frsize >=
@@ -323,15 +291,16 @@ static bool charge (depot_t *self, upload_t *upload, depot_word_t *out)
 {
     tmq_code_t code = room_for (self, upload);
     if (code == TMQ_LIMIT)
-        refuse (out, code, "at most %" PRIu64 " bytes of blobs (limits/blobs_disk)",
-                self->limits.disk_bytes);
+        depot_refuse (out, code, "at most %" PRIu64 " bytes of blobs (limits/blobs_disk)",
+                      self->limits.disk_bytes);
     else if (code != TMQ_OK)
-        refuse (out, code,
-                "the disk has no room for %" PRIu64 " bytes beside what other uploads will have",
-                upload->bytes);
+        depot_refuse (out, code,
+                      "the disk has no room for %" PRIu64
+                      " bytes beside what other uploads will have",
+                      upload->bytes);
     if (code != TMQ_OK)
         return false;
-    take_off (self, has_of (self, upload));
+    depot_take_off (self, has_of (self, upload));
     upload->charged = upload->bytes;
     self->stats.bytes += upload->charged;
     return true;
@@ -361,7 +330,7 @@ static uint64_t on_their_way (const depot_t *self, const upload_t *made)
     uint64_t bytes = parked_beside (&self->parked, made->name);
     for (size_t i = 0; i < self->uploads_count; i++)
         if (memcmp (self->uploads[i].owner, made->owner, OWNER_BYTES) == 0)
-            bytes += self->uploads[i].charged;
+            bytes += self->uploads[i].charged + self->uploads[i].owed;
     return bytes;
 }
 
@@ -372,8 +341,9 @@ static bool share_has_room (depot_t *self, const depot_upload_t *of, const uploa
         return true;
     while (of->share->has + on_their_way (self, made) + made->bytes > of->share->most)
         if (!give_way (self, made, mono_ms)) {
-            refuse (out, TMQ_LIMIT, "bytes of blobs of %s: %" PRIu64 ", as many as it may have",
-                    of->identity, of->share->most);
+            depot_refuse (out, TMQ_LIMIT,
+                          "bytes of blobs of %s: %" PRIu64 ", as many as it may have", of->identity,
+                          of->share->most);
             out->over_quota = true;
             return false;
         }
@@ -388,7 +358,7 @@ static void drop_other (depot_t *self, const upload_t *upload)
         return;
     uint64_t size = (uint64_t) info.st_size;
     if (size > upload->bytes || (info.st_nlink > 1 && size != upload->bytes))
-        remove_file (self, upload->name);
+        depot_remove_file (self, upload->name);
 }
 
 static upload_t *upload_new (depot_t *self, const depot_upload_t *of, const char *name,
@@ -420,14 +390,52 @@ static upload_t *upload_new (depot_t *self, const depot_upload_t *of, const char
     return &self->uploads[self->uploads_count++];
 }
 
-/* Nothing of it stays: what it has are not the bytes of the hash, or not for certain. */
-static void discard (depot_t *self, upload_t *upload)
+void depot_discard (depot_t *self, upload_t *upload)
 {
     if (upload->charged == 0)
-        remove_file (self, upload->name);
+        depot_remove_file (self, upload->name);
     else
         unlinkat (self->uploads_at, upload->name, 0);
     upload_forget (self, upload);
+}
+
+/* The vault. */
+
+static void begin_keeping (upload_t *upload, uint64_t owed)
+{
+    upload->stage = KEEPING;
+    upload->owed = owed;
+    keeping_begin (&upload->keeping, upload->hash, upload->bytes);
+}
+
+static void end_whole (depot_t *self, upload_t *upload, depot_word_t *out)
+{
+    out->offset = upload->bytes;
+    out->whole = true;
+    upload_forget (self, upload);
+}
+
+/* A turn of it. Nobody hears that the blob is there before the vault has it, too. */
+static void keep_on (depot_t *self, upload_t *upload, depot_word_t *out)
+{
+    vault_word_t word = {""};
+    tmq_code_t code = TMQ_OK;
+    int fd = openat (self->uploads_at, upload->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    keeping_turn_t turn =
+        fd < 0 ? KEEPING_DAMAGED
+               : keeping_on (&upload->keeping, self->vault, fd, self->room, &code, &word);
+    if (fd >= 0)
+        close (fd);
+    out->more = turn == KEEPING_MORE;
+    if (turn == KEEPING_DONE) {
+        end_whole (self, upload, out);
+    } else if (turn == KEEPING_DAMAGED) {
+        self->stats.errors++;
+        depot_refuse (out, TMQ_CONFLICT, "the file was damaged; the upload begins again");
+        depot_discard (self, upload);
+    } else if (turn == KEEPING_FAILED) {
+        depot_refuse_vault (self, out, code == TMQ_NO_BLOB ? TMQ_INTERNAL : code, &word);
+    }
 }
 
 /* What is on the disk of an upload. */
@@ -440,14 +448,16 @@ static void end_reading (depot_t *self, upload_t *upload, int fd, depot_word_t *
     bool right = whole && sum_is (&upload->sum, upload->hash);
     if (right && fstat (fd, &info) == 0 && info.st_nlink > 1 &&
         keep_blob (self, upload->hash, fd, &info)) {
-        out->offset = upload->bytes;
-        out->whole = true;
-        upload_forget (self, upload);
+        out->more = self->vault != NULL;
+        if (out->more)
+            begin_keeping (upload, 0);
+        else
+            end_whole (self, upload, out);
         return;
     }
     if (whole && !right) { /* torn or damaged: from the first byte */
         if (upload->charged == 0)
-            remove_file (self, upload->name);
+            depot_remove_file (self, upload->name);
         else
             unlinkat (self->uploads_at, upload->name, 0);
         upload->offset = 0;
@@ -472,7 +482,7 @@ static void read_on (depot_t *self, upload_t *upload, depot_word_t *out)
         error = sum_file (self, fd, &upload->offset, until, &upload->sum);
     if (error != 0) {
         refuse_error (self, out, "the upload cannot be read again", error);
-        discard (self, upload);
+        depot_discard (self, upload);
     } else if (fd >= 0 && upload->offset == until && until < upload->bytes) {
         out->more = true;
     } else {
@@ -526,7 +536,7 @@ static int publish (depot_t *self, const upload_t *upload, int bucket, const cha
         return errno;
     unlinkat (self->uploads_at, second, 0); /* of a name for the same file rename leaves both */
     if (was_there && before.st_nlink == 1)  /* else it is an upload's still */
-        take_off (self, (uint64_t) before.st_size);
+        depot_take_off (self, (uint64_t) before.st_size);
     self->stats.blobs += !was_there;
     self->stats.bytes += upload->bytes;
     return sync_names (self, bucket);
@@ -547,15 +557,16 @@ static int sync_upload (const depot_t *self, const char *name)
 static bool end_filling (depot_t *self, upload_t *upload, depot_word_t *out)
 {
     if (!sum_is (&upload->sum, upload->hash)) {
-        refuse (out, TMQ_CONFLICT, "the bytes are not those of the hash; the upload begins again");
-        discard (self, upload);
+        depot_refuse (out, TMQ_CONFLICT,
+                      "the bytes are not those of the hash; the upload begins again");
+        depot_discard (self, upload);
         return false;
     }
     /* A failed sync is told once: the next one would say that all is well, and it need not be. */
     int error = sync_upload (self, upload->name);
     if (error != 0) {
         refuse_error (self, out, "the blob cannot be kept", error);
-        discard (self, upload);
+        depot_discard (self, upload);
         return false;
     }
     upload->stage = COMPARING;
@@ -586,7 +597,7 @@ static void finish (depot_t *self, upload_t *upload, depot_word_t *out)
 {
     char hex[BLOB_HEX_SIZE];
     blob_hex (hex, upload->hash);
-    int bucket = open_bucket (self, hex, true);
+    int bucket = depot_open_bucket (self, hex, true);
     int error = bucket < 0 ? errno : 0;
     if (error == 0 && upload->stage == COMPARING)
         out->more = compare_on (self, upload, bucket, hex + 2);
@@ -598,9 +609,13 @@ static void finish (depot_t *self, upload_t *upload, depot_word_t *out)
         close (bucket);
     if (error != 0) {
         refuse_error (self, out, "the blob cannot be kept", error);
+    } else if (!out->more && self->vault != NULL) {
+        depot_take_off (self, upload->charged); /* it counts as a blob */
+        upload->charged = 0;
+        begin_keeping (upload, upload->bytes);
+        out->more = true;
     } else if (!out->more) {
-        out->whole = true;
-        upload_forget (self, upload);
+        end_whole (self, upload, out);
     }
 }
 
@@ -612,6 +627,10 @@ static bool go_on (depot_t *self, upload_t *upload, depot_word_t *out)
         read_on (self, upload, out);
     if (out->code != TMQ_OK || out->whole || out->more)
         return false;
+    if (upload->stage == KEEPING) {
+        keep_on (self, upload, out);
+        return false;
+    }
     out->offset = upload->offset;
     if (upload->offset < upload->bytes)
         return true;
@@ -627,14 +646,15 @@ void depot_begin (depot_t *self, const depot_upload_t *of, int64_t mono_ms, depo
     char name[BLOB_HEX_SIZE];
     *out = (depot_word_t){.code = TMQ_OK};
     if (of->bytes > self->limits.blob_bytes) {
-        refuse (out, TMQ_TOO_LARGE, "%" PRIu64 " bytes, at most %" PRIu64 " (limits/blob_bytes)",
-                of->bytes, self->limits.blob_bytes);
+        depot_refuse (out, TMQ_TOO_LARGE,
+                      "%" PRIu64 " bytes, at most %" PRIu64 " (limits/blob_bytes)", of->bytes,
+                      self->limits.blob_bytes);
         return;
     }
     name_of (name, of);
-    upload_t *upload = upload_find (self, name);
+    upload_t *upload = depot_upload_find (self, name);
     if (upload != NULL && upload->bytes != of->bytes) {
-        discard (self, upload);
+        depot_discard (self, upload);
         upload = NULL;
     }
     if (upload == NULL)
@@ -660,7 +680,7 @@ static bool append (depot_t *self, upload_t *upload, const uint8_t *bytes, size_
     if (error != 0 || lost != 0)
         refuse_error (self, out, "the upload cannot be written", error != 0 ? error : lost);
     if (lost != 0)
-        discard (self, upload);
+        depot_discard (self, upload);
     return error == 0 && lost == 0;
 }
 
@@ -670,14 +690,14 @@ void depot_chunk (depot_t *self, const depot_upload_t *of, uint64_t offset, cons
     char name[BLOB_HEX_SIZE];
     *out = (depot_word_t){.code = TMQ_OK};
     name_of (name, of);
-    upload_t *upload = upload_find (self, name);
+    upload_t *upload = depot_upload_find (self, name);
     if (upload == NULL) {
-        refuse (out, TMQ_NO_BLOB, "there is no such upload; it is to be begun");
+        depot_refuse (out, TMQ_NO_BLOB, "there is no such upload; it is to be begun");
         return;
     }
     upload->used_ms = mono_ms;
     if (offset > upload->bytes || length > upload->bytes - offset) {
-        refuse (out, TMQ_INVALID, "offset: the blob has %" PRIu64 " bytes", upload->bytes);
+        depot_refuse (out, TMQ_INVALID, "offset: the blob has %" PRIu64 " bytes", upload->bytes);
         return;
     }
     if (!go_on (self, upload, out) || offset > upload->offset || offset + length <= upload->offset)
@@ -690,112 +710,66 @@ void depot_chunk (depot_t *self, const depot_upload_t *of, uint64_t offset, cons
     go_on (self, upload, out);
 }
 
-void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t offset, uint8_t *to,
-                 size_t limit, size_t *length, depot_word_t *out)
+static void read_file (depot_t *self, const char *hex, uint64_t bytes, uint64_t offset, uint8_t *to,
+                       size_t limit, size_t *length, depot_word_t *out)
 {
-    char hex[BLOB_HEX_SIZE];
     struct stat info = {0};
     *out = (depot_word_t){.code = TMQ_OK};
     *length = 0;
-    blob_hex (hex, hash);
-    int bucket = open_bucket (self, hex, false);
+    int bucket = depot_open_bucket (self, hex, false);
     int fd =
         bucket < 0 ? -1 : openat (bucket, hex + 2, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (bucket >= 0)
         close (bucket);
     if (fd < 0 || fstat (fd, &info) != 0 || !S_ISREG (info.st_mode)) {
-        refuse (out, TMQ_NO_BLOB, "the blob %s is missing", hex);
+        depot_refuse (out, TMQ_NO_BLOB, "the blob %s is missing", hex);
     } else if ((uint64_t) info.st_size != bytes) {
-        refuse (out, TMQ_NO_BLOB, "the blob %s is damaged: %jd of %" PRIu64 " bytes", hex,
-                (intmax_t) info.st_size, bytes);
+        depot_refuse (out, TMQ_NO_BLOB, "the blob %s is damaged: %jd of %" PRIu64 " bytes", hex,
+                      (intmax_t) info.st_size, bytes);
     } else if (offset < bytes) {
         uint64_t left = bytes - offset;
         ssize_t got = pread (fd, to, left < limit ? (size_t) left : limit, (off_t) offset);
         if (got <= 0)
-            refuse (out, TMQ_NO_BLOB, "the blob %s cannot be read: %s", hex, strerror (errno));
+            depot_refuse (out, TMQ_NO_BLOB, "the blob %s cannot be read: %s", hex,
+                          strerror (errno));
         else
             *length = (size_t) got;
     }
-    self->stats.errors += out->code != TMQ_OK;
     if (fd >= 0)
         close (fd);
 }
 
-/* The look. */
-
-static void look_at_uploads (depot_t *self, int64_t mono_ms)
+/* Another machine may have taken it in, or the directory may be lost. */
+static void read_vault (depot_t *self, const char *hex, const uint8_t *hash, uint64_t bytes,
+                        uint64_t offset, uint8_t *to, size_t limit, size_t *length,
+                        depot_word_t *out)
 {
-    struct stat info;
-    for (size_t i = self->uploads_count; i > 0; i--)
-        if (mono_ms - self->uploads[i - 1].used_ms >= DEPOT_IDLE_MS)
-            discard (self, &self->uploads[i - 1]);
-    DIR *list = blob_directory_list (self->directory, UPLOADS);
-    if (list == NULL)
-        return;
-    for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list)) {
-        if (file->d_name[0] == '.' || upload_find (self, file->d_name) != NULL)
-            continue;
-        if (blob_file_find (self->uploads_at, file->d_name, &info) &&
-            blob_file_is_still (&info, DEPOT_IDLE_MS))
-            remove_file (self, file->d_name);
-    }
-    closedir (list);
+    vault_word_t word;
+    *out = (depot_word_t){.code = TMQ_OK};
+    tmq_code_t code =
+        self->vault->read (self->vault->context, hash, bytes, offset, to, limit, length, &word);
+    if (code == TMQ_NO_BLOB)
+        depot_refuse (out, code, "the blob %s %.120s", hex, word.text);
+    else if (code != TMQ_OK)
+        depot_refuse (out, code, "%s", word.text);
 }
 
-/* Behind those that were passed. False: there may be more. */
-static bool look_at_bucket (depot_t *self, unsigned bucket, depot_left_t *out, size_t *count)
-{
-    char name[BLOB_HEX_SIZE];
-    char hex[NAME_SIZE];
-    struct stat info;
-    size_t passed = 0;
-    snprintf (name, sizeof (name), "%02x", bucket);
-    DIR *list = blob_directory_list (self->directory, name);
-    if (list == NULL)
-        return true;
-    for (const struct dirent *file = readdir (list); file != NULL && *count < DEPOT_SLICE_MAX;
-         file = readdir (list)) {
-        if (strlen (file->d_name) != BLOB_HEX_SIZE - 3)
-            continue;
-        snprintf (hex, sizeof (hex), "%.2s%.62s", name, file->d_name);
-        if (!blob_file_find (dirfd (list), file->d_name, &info) ||
-            !blob_file_is_still (&info, DEPOT_IDLE_MS) ||
-            !blob_hash_of_hex (out[*count].hash, hex) || passed++ < self->passed)
-            continue;
-        out[(*count)++].at = blob_file_touched_ns (&info);
-    }
-    closedir (list);
-    self->passed += *count;
-    return *count < DEPOT_SLICE_MAX;
-}
-
-void depot_look (depot_t *self, int64_t mono_ms, depot_left_t *out, size_t *count)
-{
-    *count = 0;
-    if (self->bucket == DEPOT_BUCKETS)
-        look_at_uploads (self, mono_ms);
-    else if (!look_at_bucket (self, self->bucket, out, count))
-        return; /* the next look goes on with this one */
-    self->passed = 0;
-    self->bucket = self->bucket == DEPOT_BUCKETS ? 0 : self->bucket + 1;
-}
-
-void depot_collect (depot_t *self, const depot_left_t *left)
+void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t offset, uint8_t *to,
+                 size_t limit, size_t *length, depot_word_t *out)
 {
     char hex[BLOB_HEX_SIZE];
-    struct stat info;
-    blob_hex (hex, left->hash);
-    int bucket = open_bucket (self, hex, false);
-    if (bucket < 0)
-        return;
-    if (blob_file_find (bucket, hex + 2, &info) && blob_file_touched_ns (&info) == left->at &&
-        blob_file_is_still (&info, DEPOT_IDLE_MS) && unlinkat (bucket, hex + 2, 0) == 0) {
-        self->stats.blobs--;
-        self->stats.collected++;
-        if (info.st_nlink == 1) /* else it is an upload again, of which nothing is missing */
-            take_off (self, (uint64_t) info.st_size);
-    }
-    close (bucket);
+    blob_hex (hex, hash);
+    read_file (self, hex, bytes, offset, to, limit, length, out);
+    if (out->code != TMQ_OK && self->vault != NULL)
+        read_vault (self, hex, hash, bytes, offset, to, limit, length, out);
+    self->stats.errors += out->code != TMQ_OK && out->code != TMQ_UNAVAILABLE;
+}
+
+void depot_use (depot_t *self, const vault_t *vault)
+{
+    self->vault = vault;
+    if (vault != NULL && self->room == NULL)
+        self->room = memory_alloc (VAULT_PUT_BYTES);
 }
 
 /* Life. */
@@ -866,6 +840,7 @@ void depot_free (depot_t **self_p)
     parked_clear (&self->parked);
     blob_writer_clear (&self->writer);
     free (self->uploads);
+    free (self->room);
     free (self);
 }
 
@@ -878,5 +853,10 @@ depot_stats_t depot_stats (const depot_t *self)
 {
     depot_stats_t stats = self->stats;
     stats.parked = self->parked.count;
+    if (self->vault != NULL) {
+        vault_stats_t kept = self->vault->stats (self->vault->context);
+        stats.stored = kept.blobs;
+        stats.stored_bytes = kept.bytes;
+    }
     return stats;
 }

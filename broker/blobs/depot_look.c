@@ -1,0 +1,213 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What is done with the blobs that nobody asks for: those that stood still are told of and removed,
+ * and those that the vault lacks are brought there. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blobs/depot_parts.h"
+
+enum { LACKING_BUCKETS = 16 /* that one call asks about */ };
+
+static void look_at_uploads (depot_t *self, int64_t mono_ms)
+{
+    struct stat info;
+    for (size_t i = self->uploads_count; i > 0; i--)
+        if (mono_ms - self->uploads[i - 1].used_ms >= DEPOT_IDLE_MS)
+            depot_discard (self, &self->uploads[i - 1]);
+    DIR *list = blob_directory_list (self->directory, UPLOADS);
+    if (list == NULL)
+        return;
+    for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list)) {
+        if (file->d_name[0] == '.' || depot_upload_find (self, file->d_name) != NULL)
+            continue;
+        if (blob_file_find (self->uploads_at, file->d_name, &info) &&
+            blob_file_is_still (&info, DEPOT_IDLE_MS))
+            depot_remove_file (self, file->d_name);
+    }
+    closedir (list);
+}
+
+/* One of a bucket, at most DEPOT_SLICE_MAX behind those that were passed; those alone that stood
+ * still, or all. False: there may be more. */
+static bool list_bucket (const depot_t *self, unsigned bucket, size_t passed, bool still,
+                         depot_left_t *out, size_t *count)
+{
+    char name[BLOB_HEX_SIZE];
+    char hex[NAME_SIZE];
+    struct stat info;
+    size_t met = 0;
+    *count = 0;
+    snprintf (name, sizeof (name), "%02x", bucket);
+    DIR *list = blob_directory_list (self->directory, name);
+    if (list == NULL)
+        return true;
+    for (const struct dirent *file = readdir (list); file != NULL && *count < DEPOT_SLICE_MAX;
+         file = readdir (list)) {
+        if (strlen (file->d_name) != BLOB_HEX_SIZE - 3)
+            continue;
+        snprintf (hex, sizeof (hex), "%.2s%.62s", name, file->d_name);
+        if (!blob_file_find (dirfd (list), file->d_name, &info) ||
+            (still && !blob_file_is_still (&info, DEPOT_IDLE_MS)) ||
+            !blob_hash_of_hex (out[*count].hash, hex) || met++ < passed)
+            continue;
+        out[*count].stored = false;
+        out[*count].bytes = (uint64_t) info.st_size;
+        out[(*count)++].at = blob_file_touched_ns (&info);
+    }
+    closedir (list);
+    return *count < DEPOT_SLICE_MAX;
+}
+
+static bool look_at_bucket (depot_t *self, unsigned bucket, depot_left_t *out, size_t *count)
+{
+    bool all = list_bucket (self, bucket, self->passed, true, out, count);
+    self->passed += *count;
+    return all;
+}
+
+void depot_look (depot_t *self, int64_t mono_ms, depot_left_t *out, size_t *count)
+{
+    *count = 0;
+    if (self->bucket == DEPOT_BUCKETS)
+        look_at_uploads (self, mono_ms);
+    else if (!look_at_bucket (self, self->bucket, out, count))
+        return; /* the next look goes on with this one */
+    self->passed = 0;
+    self->bucket = self->bucket == DEPOT_BUCKETS ? 0 : self->bucket + 1;
+}
+
+/* The vault has a time of its own for each, so what goes here goes there by its own look. */
+void depot_look_stored (depot_t *self, depot_left_t *out, size_t *count)
+{
+    vault_item_t items[VAULT_SLICE_MAX];
+    vault_word_t word;
+    size_t listed = 0;
+    *count = 0;
+    if (self->vault == NULL ||
+        self->vault->list (self->vault->context, self->listed ? self->listed_hash : NULL,
+                           DEPOT_IDLE_MS, items, &listed, &word) != TMQ_OK)
+        return;
+    for (size_t i = 0; i < listed; i++) {
+        if (!items[i].still)
+            continue;
+        depot_left_t *left = &out[(*count)++];
+        *left = (depot_left_t){.at = items[i].at, .stored = true};
+        memcpy (left->hash, items[i].hash, sizeof (left->hash));
+    }
+    self->listed = listed == VAULT_SLICE_MAX;
+    if (self->listed)
+        memcpy (self->listed_hash, items[listed - 1].hash, HASH_BYTES);
+}
+
+bool depot_sweep (depot_t *self)
+{
+    int64_t numbers[DEPOT_UPLOADS_MAX + 1];
+    size_t count = 0;
+    bool more = false;
+    vault_word_t word;
+    if (self->vault == NULL)
+        return false;
+    for (size_t i = 0; i < self->uploads_count; i++)
+        if (self->uploads[i].stage == KEEPING && self->uploads[i].keeping.number != 0)
+            numbers[count++] = self->uploads[i].keeping.number;
+    if (self->brought.number != 0)
+        numbers[count++] = self->brought.number;
+    return self->vault->sweep (self->vault->context, numbers, count, &more, &word) == TMQ_OK &&
+           more;
+}
+
+static void collect_stored (depot_t *self, const depot_left_t *left)
+{
+    vault_word_t word;
+    bool done = false;
+    vault_item_t item = {.at = left->at};
+    memcpy (item.hash, left->hash, sizeof (item.hash));
+    if (self->vault != NULL &&
+        self->vault->remove (self->vault->context, &item, &done, &word) == TMQ_OK)
+        self->stats.collected += done;
+}
+
+void depot_collect (depot_t *self, const depot_left_t *left)
+{
+    if (left->stored) {
+        collect_stored (self, left);
+        return;
+    }
+    char hex[BLOB_HEX_SIZE];
+    struct stat info;
+    blob_hex (hex, left->hash);
+    int bucket = depot_open_bucket (self, hex, false);
+    if (bucket < 0)
+        return;
+    if (blob_file_find (bucket, hex + 2, &info) && blob_file_touched_ns (&info) == left->at &&
+        blob_file_is_still (&info, DEPOT_IDLE_MS) && unlinkat (bucket, hex + 2, 0) == 0) {
+        self->stats.blobs--;
+        self->stats.collected++;
+        if (info.st_nlink == 1) /* else it is an upload again, of which nothing is missing */
+            depot_take_off (self, (uint64_t) info.st_size);
+    }
+    close (bucket);
+}
+
+/* Files that the vault lacks. */
+
+tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out, size_t *count)
+{
+    uint8_t hashes[DEPOT_SLICE_MAX][HASH_BYTES];
+    bool lacks[DEPOT_SLICE_MAX];
+    vault_word_t word;
+    size_t listed = 0;
+    *count = 0;
+    if (self->vault == NULL)
+        place->bucket = DEPOT_BUCKETS;
+    for (unsigned i = 0; i < LACKING_BUCKETS && place->bucket < DEPOT_BUCKETS && *count == 0; i++) {
+        bool all = list_bucket (self, place->bucket, place->passed, false, out, &listed);
+        for (size_t k = 0; k < listed; k++)
+            memcpy (hashes[k], out[k].hash, HASH_BYTES);
+        tmq_code_t code = listed == 0 ? TMQ_OK
+                                      : self->vault->lacks (self->vault->context,
+                                                            (const uint8_t (*)[HASH_BYTES]) hashes,
+                                                            listed, lacks, &word);
+        if (code != TMQ_OK)
+            return code;
+        for (size_t k = 0; k < listed; k++)
+            if (lacks[k])
+                out[(*count)++] = out[k];
+        place->passed = all ? 0 : place->passed + listed;
+        place->bucket += all;
+    }
+    return TMQ_OK;
+}
+
+void depot_bring (depot_t *self, const depot_left_t *left, depot_word_t *out)
+{
+    char hex[BLOB_HEX_SIZE];
+    vault_word_t word = {""};
+    tmq_code_t code = TMQ_OK;
+    keeping_t *brought = &self->brought;
+    *out = (depot_word_t){.code = TMQ_OK};
+    if (brought->bytes != left->bytes || memcmp (brought->hash, left->hash, HASH_BYTES) != 0)
+        keeping_begin (brought, left->hash, left->bytes);
+    blob_hex (hex, left->hash);
+    int bucket = depot_open_bucket (self, hex, false);
+    int fd = bucket < 0 ? -1 : openat (bucket, hex + 2, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    keeping_turn_t turn =
+        fd < 0 ? KEEPING_DAMAGED : keeping_on (brought, self->vault, fd, self->room, &code, &word);
+    if (fd >= 0)
+        close (fd);
+    if (bucket >= 0)
+        close (bucket);
+    out->more = turn == KEEPING_MORE;
+    out->whole = turn == KEEPING_DONE;
+    if (turn == KEEPING_DAMAGED)
+        depot_refuse (out, TMQ_NO_BLOB, "the blob %s is damaged or gone", hex);
+    else if (turn == KEEPING_FAILED)
+        depot_refuse_vault (self, out, code == TMQ_NO_BLOB ? TMQ_INTERNAL : code, &word);
+    if (!out->more && out->code != TMQ_UNAVAILABLE && out->code != TMQ_STORE_FULL)
+        *brought = (keeping_t){.number = 0};
+}

@@ -1,0 +1,84 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the depot is made of. Private to this directory. */
+#ifndef TASKMQ_BLOBS_DEPOT_PARTS_H
+#define TASKMQ_BLOBS_DEPOT_PARTS_H
+
+#include "blobs/blob_files.h"
+#include "blobs/blob_write.h"
+#include "blobs/depot.h"
+#include "blobs/keeping.h"
+#include "blobs/parked.h"
+
+enum {
+    HASH_BYTES = TMQ_BLOB_HASH_BYTES,
+    OWNER_BYTES = 16,
+    PIECE_BYTES = 256 * 1024, /* that are read at once */
+    NAME_SIZE = BLOB_HEX_SIZE + 8
+};
+
+#define UPLOADS "uploads"
+
+/* What is to be done next. */
+typedef enum stage {
+    READING,   /* what the disk has of it */
+    FILLING,   /* bytes come */
+    COMPARING, /* all have come and are right; somebody else brought the same before */
+    PUBLISHING,
+    KEEPING /* it is a blob, and goes into the vault */
+} stage_t;
+
+/* An upload under way. */
+typedef struct upload {
+    char name[BLOB_HEX_SIZE];   /* of its file */
+    uint8_t owner[OWNER_BYTES]; /* hash of the identity */
+    uint8_t peer[OWNER_BYTES];  /* … of who acts for it, or its own */
+    uint8_t hash[HASH_BYTES];
+    uint64_t bytes;
+    uint64_t offset;
+    uint64_t charged; /* of the depot's bytes: all of its own, or none while it may be a blob's */
+    uint64_t owed;    /* bytes of a new blob that nobody was told of yet */
+    blob_sent_t sent;
+    uint64_t compared;
+    stage_t stage;
+    int64_t used_ms;
+    crypto_generichash_state sum; /* of the upload; of the other's file while they are compared */
+    keeping_t keeping;
+} upload_t;
+
+struct depot {
+    int directory;
+    int uploads_at; /* the directory of them */
+    depot_limits_t limits;
+    depot_stats_t stats;
+    upload_t *uploads;
+    size_t uploads_count;
+    parked_t parked;
+    unsigned bucket; /* of the next look; DEPOT_BUCKETS: the uploads */
+    size_t passed;   /* that the looks before it have brought of this bucket */
+    blob_writer_t writer;
+    const vault_t *vault; /* NULL: there is none */
+    uint8_t *room;        /* for what goes there */
+    keeping_t brought;    /* which has no upload; of no bytes: none */
+    bool listed;          /* the vault's blobs, up to … */
+    uint8_t listed_hash[HASH_BYTES];
+    uint8_t piece[PIECE_BYTES];
+};
+
+__attribute__ ((format (printf, 3, 4))) void depot_refuse (depot_word_t *out, tmq_code_t code,
+                                                           const char *format, ...);
+/* -1 with errno. */
+int depot_open_bucket (const depot_t *self, const char *hex, bool make);
+void depot_take_off (depot_t *self, uint64_t bytes);
+upload_t *depot_upload_find (depot_t *self, const char *name);
+/* The file of no upload under way, or of one that is not charged. */
+void depot_remove_file (depot_t *self, const char *name);
+/* Nothing of it stays: what it has are not the bytes of the hash, or not for certain. */
+void depot_discard (depot_t *self, upload_t *upload);
+/* What the vault says to a turn. */
+void depot_refuse_vault (depot_t *self, depot_word_t *out, tmq_code_t code,
+                         const vault_word_t *word);
+
+#endif
