@@ -15,12 +15,27 @@
 #include "timestamp.h"
 
 /* Errands of its own, beside those of requests; no request has these numbers. */
-enum { DO_LOOK = 1, DO_COLLECT = 2, DO_CONFIGURE = 3 };
+enum {
+    DO_LOOK = 1,
+    DO_COLLECT,
+    DO_CONFIGURE,
+    DO_LOOK_STORED,
+    DO_SWEEP, /* of the vault */
+    DO_LACK,  /* which files it lacks */
+    DO_BRING  /* these to it */
+};
 
 enum {
-    RUNNERS = 6,
+    RUNNERS = 10,
     COLLECT_AT_ONCE = 16 /* files that are removed before others have their turn */
 };
+
+/* Of the files that are brought to the vault together. */
+typedef struct slice {
+    size_t at;
+    uint64_t blobs; /* that are there now, … */
+    uint64_t bytes;
+} slice_t;
 
 struct blob_desk {
     errands_t *errands;
@@ -31,10 +46,26 @@ struct blob_desk {
     bool looking;
     bool held;
     int64_t looked_ms;
-    depot_t *depot; /* the thread's; NULL: it cannot be used */
+    bool stores; /* there is a vault: it is looked at, … */
+    bool looking_stored;
+    bool sweeping; /* … swept, … */
+    bool brings;   /* … and files that it lacks are brought there, once */
+    bool bringing;
+    depot_place_t place;  /* up to which that was done, … */
+    depot_place_t behind; /* … and will be with the slice under way */
+    slice_t brought;      /* in all */
+    slice_t slice;        /* the thread's */
+    depot_t *depot;       /* the thread's; NULL: it cannot be used */
     pthread_mutex_t lock;
     depot_stats_t stats;
 };
+
+/* What run_lack found. */
+typedef struct lacking {
+    depot_place_t place;
+    size_t count;
+    depot_left_t files[DEPOT_SLICE_MAX];
+} lacking_t;
 
 /* The thread. */
 
@@ -135,8 +166,9 @@ static void read_part (blob_desk_t *self, errand_t *errand, const Taskmq__BlobRe
     if (word.code != TMQ_OK) {
         show_stats (self);
         refuse (errand, &word);
-        log_write (LOG_LEVEL_WARNING, "BLOB-DAMAGED", "a blob that a task names cannot be read",
-                   LOG_FIELDS (LOG_TEXT ("error", word.text)));
+        if (word.code != TMQ_UNAVAILABLE)
+            log_write (LOG_LEVEL_WARNING, "BLOB-DAMAGED", "a blob that a task names cannot be read",
+                       LOG_FIELDS (LOG_TEXT ("error", word.text)));
     } else {
         Taskmq__Part out = TASKMQ__PART__INIT;
         out.offset = ask->offset;
@@ -171,6 +203,69 @@ static void run_look (void *context, errand_t *errand)
     }
     errand->body = buf_new (left, count * sizeof (*left));
     free (left);
+}
+
+static void run_look_stored (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    size_t count = 0;
+    depot_left_t *left = memory_alloc (DEPOT_SLICE_MAX * sizeof (*left));
+    depot_look_stored (self->depot, left, &count);
+    show_stats (self);
+    errand->body = buf_new (left, count * sizeof (*left));
+    free (left);
+}
+
+static void run_sweep (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    errand->again = depot_sweep (self->depot);
+}
+
+/* The place behind them, and the files. */
+static void run_lack (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    size_t count = 0;
+    lacking_t *found = memory_zero (1, sizeof (*found));
+    memcpy (&found->place, buf_bytes (errand->bytes), sizeof (found->place));
+    errand->code = depot_lacking (self->depot, &found->place, found->files, &count);
+    found->count = count;
+    errand->body = buf_new (found, sizeof (*found));
+    free (found);
+}
+
+static void say_unbrought (const depot_word_t *word)
+{
+    log_write (LOG_LEVEL_WARNING, "BLOB-DAMAGED", "a file could not be put into the database",
+               LOG_FIELDS (LOG_TEXT ("error", word->text)));
+}
+
+/* One after the other. What is damaged or refused is told and passed; what is out of reach, or
+ * full, is tried again with the whole slice, of which the others are there then. */
+static void run_bring (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    slice_t *slice = &self->slice;
+    depot_left_t left;
+    depot_word_t word;
+    memcpy (&left, buf_bytes (errand->bytes) + slice->at * sizeof (left), sizeof (left));
+    depot_bring (self->depot, &left, &word);
+    show_stats (self);
+    bool waits = word.code == TMQ_UNAVAILABLE || word.code == TMQ_STORE_FULL;
+    if (word.code != TMQ_OK && !waits)
+        say_unbrought (&word);
+    if (word.whole) {
+        slice->blobs++;
+        slice->bytes += left.bytes;
+    }
+    slice->at += !word.more;
+    errand->code = waits ? word.code : TMQ_OK;
+    errand->again = !waits && slice->at * sizeof (left) < buf_length (errand->bytes);
+    if (errand->again)
+        return;
+    errand->body = buf_new (slice, sizeof (*slice));
+    *slice = (slice_t){0};
 }
 
 static void run_collect (void *context, errand_t *errand)
@@ -244,6 +339,74 @@ static void judge_left (blob_desk_t *self, engine_t *engine, const errand_t *loo
     free (left);
 }
 
+static void look_for_files (blob_desk_t *self)
+{
+    self->bringing = true;
+    submit_own (self, DO_LACK, &self->place, sizeof (self->place));
+}
+
+static void end_slice (blob_desk_t *self, const depot_place_t *place)
+{
+    self->place = *place;
+    self->bringing = false;
+    self->brings = place->bucket < DEPOT_BUCKETS;
+    if (self->brings)
+        look_for_files (self);
+    else if (self->brought.blobs > 0)
+        log_write (LOG_LEVEL_INFO, "BLOBS-BROUGHT",
+                   "large bodies that were files alone are in the database now",
+                   LOG_FIELDS (LOG_NUMBER ("blobs", self->brought.blobs),
+                               LOG_NUMBER ("bytes", self->brought.bytes)));
+}
+
+/* Those that nobody needs will be collected. */
+static void judge_lacking (blob_desk_t *self, engine_t *engine, const errand_t *errand)
+{
+    lacking_t *found = memory_alloc (sizeof (*found));
+    size_t count = 0;
+    memcpy (found, buf_bytes (errand->body), sizeof (*found));
+    for (size_t i = 0; i < found->count; i++)
+        if (engine_blob_is_needed (engine, found->files[i].hash))
+            found->files[count++] = found->files[i];
+    self->behind = found->place;
+    if (count == 0)
+        end_slice (self, &found->place);
+    else
+        submit_own (self, DO_BRING, found->files, count * sizeof (found->files[0]));
+    free (found);
+}
+
+/* What did not go is tried again at the next look, from the same place on. */
+static void take_lacking (blob_desk_t *self, engine_t *engine, const errand_t *errand)
+{
+    if (errand->op == DO_BRING && errand->body != NULL) {
+        slice_t slice;
+        memcpy (&slice, buf_bytes (errand->body), sizeof (slice));
+        self->brought.blobs += slice.blobs;
+        self->brought.bytes += slice.bytes;
+    }
+    if (errand->code != TMQ_OK)
+        self->bringing = false;
+    else if (errand->op == DO_LACK)
+        judge_lacking (self, engine, errand);
+    else
+        end_slice (self, &self->behind);
+}
+
+static void take_own (blob_desk_t *self, engine_t *engine, const errand_t *errand)
+{
+    switch (errand->op) {
+    case DO_LOOK: self->looking = false; break;
+    case DO_LOOK_STORED: self->looking_stored = false; break;
+    case DO_SWEEP: self->sweeping = false; break;
+    case DO_LACK:
+    case DO_BRING: take_lacking (self, engine, errand); break;
+    default: break;
+    }
+    if ((errand->op == DO_LOOK || errand->op == DO_LOOK_STORED) && errand->code == TMQ_OK)
+        judge_left (self, engine, errand);
+}
+
 void blob_desk_take (blob_desk_t *self, engine_t *engine, now_t now)
 {
     errand_t *errand;
@@ -253,27 +416,37 @@ void blob_desk_take (blob_desk_t *self, engine_t *engine, now_t now)
             engine_errand_done (engine, errand, now);
             continue;
         }
-        if (errand->op == DO_LOOK) {
-            self->looking = false;
-            judge_left (self, engine, errand);
-        }
+        take_own (self, engine, errand);
         free_own (self, errand);
     }
+}
+
+static void begin (blob_desk_t *self, uint32_t what, bool *goes_on)
+{
+    if (*goes_on)
+        return;
+    *goes_on = true;
+    submit_own (self, what, NULL, 0);
 }
 
 void blob_desk_tick (blob_desk_t *self, now_t now, bool held)
 {
     self->held = held;
-    if (self->looking || now.mono_ms - self->looked_ms < BLOB_LOOK_MS)
+    if (now.mono_ms - self->looked_ms < BLOB_LOOK_MS)
         return;
-    self->looking = true;
     self->looked_ms = now.mono_ms;
-    submit_own (self, DO_LOOK, NULL, 0);
+    begin (self, DO_LOOK, &self->looking);
+    if (!self->stores)
+        return;
+    begin (self, DO_LOOK_STORED, &self->looking_stored);
+    begin (self, DO_SWEEP, &self->sweeping);
+    if (self->brings && !self->bringing)
+        look_for_files (self);
 }
 
 bool blob_desk_is_idle (const blob_desk_t *self)
 {
-    return self->pending == 0;
+    return self->pending == self->own_count;
 }
 
 int blob_desk_fd (const blob_desk_t *self)
@@ -296,7 +469,8 @@ void blob_desk_configure (blob_desk_t *self, const depot_limits_t *limits)
 
 /* Life. */
 
-blob_desk_t *blob_desk_new (const char *directory, const depot_limits_t *limits)
+blob_desk_t *blob_desk_new (const char *directory, const depot_limits_t *limits,
+                            const vault_t *vault)
 {
     int error = 0;
     blob_desk_t *self = memory_zero (1, sizeof (*self));
@@ -307,13 +481,20 @@ blob_desk_t *blob_desk_new (const char *directory, const depot_limits_t *limits)
                    "large bodies cannot be kept: their directory cannot be used",
                    LOG_FIELDS (LOG_TEXT ("path", directory), LOG_TEXT ("error", strerror (error))));
     else
+        depot_use (self->depot, vault);
+    self->stores = self->brings = self->depot != NULL && vault != NULL;
+    if (self->depot != NULL)
         self->stats = depot_stats (self->depot);
     const errand_runner_t runners[RUNNERS] = {{TASKMQ__REQUEST__OP_BLOB_BEGIN, run_begin, self},
                                               {TASKMQ__REQUEST__OP_BLOB_CHUNK, run_chunk, self},
                                               {TASKMQ__REQUEST__OP_BLOB_READ, run_read, self},
                                               {DO_LOOK, run_look, self},
                                               {DO_COLLECT, run_collect, self},
-                                              {DO_CONFIGURE, run_configure, self}};
+                                              {DO_CONFIGURE, run_configure, self},
+                                              {DO_LOOK_STORED, run_look_stored, self},
+                                              {DO_SWEEP, run_sweep, self},
+                                              {DO_LACK, run_lack, self},
+                                              {DO_BRING, run_bring, self}};
     self->errands = errands_new (runners, RUNNERS, (errand_judge_t){NULL, NULL});
     if (self->errands == NULL)
         blob_desk_free (&self);

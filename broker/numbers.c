@@ -105,6 +105,8 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"blobs", blobs.blobs},
         {"blobs_bytes", blobs.bytes},
         {"blobs_errors", blobs.errors},
+        {"blobs_stored", blobs.stored},
+        {"blobs_stored_bytes", blobs.stored_bytes},
         {"uploads", blobs.uploads},
         {"uploads_still", blobs.parked},
         {"uploads_dropped", blobs.dropped},

@@ -839,7 +839,8 @@ exits_t server_new (server_t **out, const server_options_t *options)
     self->errands = errands_new (options->runners, options->runners_count, options->judge);
     self->finder = finder_new (options->store, options->indexer, options->directory);
     self->logs = log_desk_new (options->logs_directory, &options->logs, options->store);
-    self->blobs = blob_desk_new (options->blobs_directory, &options->blobs);
+    self->blobs =
+        blob_desk_new (options->blobs_directory, &options->blobs, store_vault (options->store));
     if (self->intake == NULL || self->committer == NULL || self->sweeper == NULL ||
         self->errands == NULL || self->logs == NULL || self->finder == NULL ||
         self->blobs == NULL) {

@@ -160,6 +160,8 @@
     X (logs_tasks, "tasks that have a log", "")                                                    \
     X (blobs, "bodies that are larger than a frame, in files", "")                                 \
     X (blobs_bytes, "bytes of them, and of uploads under way", "close to limits/blobs_disk")       \
+    X (blobs_stored, "of them in the database; 0 with SQLite", "")                                 \
+    X (blobs_stored_bytes, "bytes of those", "close to limits/blobs_disk")                         \
     X (uploads, "uploads of them that are under way", "")                                          \
     X (uploads_still,                                                                              \
        "uploads that nobody goes on with; they go when there is no room for others",               \

@@ -78,6 +78,24 @@ static void an_errand_may_be_refused (void **state)
     assert_string_equal (rig_reply (rig, 0, request)->reply->text, "access:7: what is this");
 }
 
+/* What it needed was out of reach. A client that does not know the code hears another one. */
+static void an_errand_may_be_out_of_reach (void **state)
+{
+    rig_t *rig = *state;
+    rig->features = TMQ_FEATURE_UNAVAILABLE;
+    rig_link (rig, 2, "default");
+    for (size_t peer = 0; peer <= 2; peer += 2) {
+        uint64_t request = send_reload (rig, peer);
+        errand_t *errand = engine_errand_next (rig->engine);
+        errand_refuse (errand, TMQ_UNAVAILABLE, "out of reach");
+        errand->retry_after_ms = 1000;
+        done (rig, errand);
+        assert_int_equal (rig_code (rig, peer, request),
+                          peer == 2 ? TMQ_UNAVAILABLE : TMQ_OVERLOADED);
+        assert_int_equal (rig_reply (rig, peer, request)->reply->retry_after_ms, 1000);
+    }
+}
+
 /* What one link asks for leaves room for the others, and there is an end for all. */
 static void errands_have_limits (void **state)
 {
@@ -232,13 +250,10 @@ static void who_joins_is_told_from_who_had_the_name (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (an_errand_becomes_the_answer),
-        TEST (an_errand_may_be_refused),
-        TEST (errands_have_limits),
-        TEST (all_links_together_have_a_limit),
-        TEST (operators_have_room_of_their_own),
-        TEST (an_errand_outlives_its_link),
-        TEST (who_joins_is_told_from_who_had_the_name),
+        TEST (an_errand_becomes_the_answer),    TEST (an_errand_may_be_refused),
+        TEST (an_errand_may_be_out_of_reach),   TEST (errands_have_limits),
+        TEST (all_links_together_have_a_limit), TEST (operators_have_room_of_their_own),
+        TEST (an_errand_outlives_its_link),     TEST (who_joins_is_told_from_who_had_the_name),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include "core/base/memory.h"
 #include "core/requests/answer.h"
 #include "core/requests/quota.h"
+#include "core/requests/unavailable.h"
 #include "core/tasks/blobs.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
@@ -196,8 +197,10 @@ void errand_answer (requests_t *self, errand_t *errand)
         bool good = errand->code == TMQ_OK;
         const char *text = errand->text[0] != '\0' ? errand->text : NULL;
         bytes_mark_t mark;
-        bytes_t *out = reply_open (self, job->request, errand->code, text, errand->retry_after_ms,
-                                   false, &mark);
+        tmq_code_t code =
+            errand->code == TMQ_UNAVAILABLE ? unavailable_code (job->link) : errand->code;
+        bytes_t *out =
+            reply_open (self, job->request, code, text, errand->retry_after_ms, false, &mark);
         if (good && errand->member != 0)
             bytes_append_element (out, errand->member, buf_bytes (errand->fields),
                                   buf_length (errand->fields));

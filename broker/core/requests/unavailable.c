@@ -20,14 +20,14 @@ static void refuse (requests_t *self, link_t *link, uint64_t request, tmq_code_t
     reply_close (self, link, mark, 0, NULL);
 }
 
-static tmq_code_t code_for (const link_t *link)
+tmq_code_t unavailable_code (const link_t *link)
 {
     return link->knows_unavailable ? TMQ_UNAVAILABLE : TMQ_OVERLOADED;
 }
 
 void reply_unavailable (call_t *call)
 {
-    refuse (call->requests, call->link, call->request->id, code_for (call->link));
+    refuse (call->requests, call->link, call->request->id, unavailable_code (call->link));
 }
 
 void refuse_hello (call_t *call)
@@ -41,7 +41,7 @@ static void refuse_job (requests_t *self, read_job_t *job)
 {
     subscription_t *subscription = job->subscription;
     if (!job->link->dead)
-        refuse (self, job->link, job->request, code_for (job->link));
+        refuse (self, job->link, job->request, unavailable_code (job->link));
     if (subscription != NULL) { /* it asked where to begin */
         subscription->job = NULL;
         job->subscription = NULL;

@@ -9,6 +9,7 @@
 #include "core/requests/requests.h"
 
 /* UNAVAILABLE, or OVERLOADED for a client that does not know that code. */
+tmq_code_t unavailable_code (const link_t *link);
 void reply_unavailable (call_t *call);
 /* The answer to a hello; LIMIT for one that does not know the code, which then tries elsewhere. */
 void refuse_hello (call_t *call);
