@@ -26,7 +26,10 @@ enum {
     CONNECTIONS_MAX = 64,
     SHORT_MS = 300, /* less than a broker needs that is cut off */
     DATABASE_DISK = 24 << 20,
-    BALLAST = 16 << 20
+    BALLAST = 16 << 20,
+    LARGE_DISK = 60 << 20,
+    LARGE_BALLASTS = 3, /* that leave less room than a body needs */
+    LARGE = 15 << 20
 };
 
 static void run_sql (const stage_t *stage, const char *sql)
@@ -146,14 +149,14 @@ static void test_limits_that_somebody_set (void **state)
 
 /* A disk of its own for what the role makes; it goes with this process. The log of the database
  * stays where it is: one without space for that has crashed, and is away. */
-static bool make_disk (stage_t *stage)
+static bool make_disk (stage_t *stage, int bytes)
 {
     char path[POSTGRES_PATH_MAX + 16];
     char sql[POSTGRES_PATH_MAX + 96];
     char size[32];
     struct stat home;
     snprintf (path, sizeof path, "%s/disk", stage->server.home);
-    snprintf (size, sizeof size, "size=%d", (int) DATABASE_DISK);
+    snprintf (size, sizeof size, "size=%d", bytes);
     assert_int_equal (mkdir (path, 0700), 0);
     assert_int_equal (stat (stage->server.home, &home), 0);
     if (unshare (CLONE_NEWNS) != 0 || mount ("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -169,34 +172,50 @@ static bool make_disk (stage_t *stage)
     return true;
 }
 
-static void set_ballast (const stage_t *stage, bool there)
+static void set_ballast (const stage_t *stage, unsigned pieces)
 {
     char path[POSTGRES_PATH_MAX + 32];
     static char bytes[BALLAST];
     snprintf (path, sizeof path, "%s/disk/ballast", stage->server.home);
-    FILE *file = there ? fopen (path, "w") : NULL;
-    assert_true (!there || (file != NULL && fwrite (bytes, 1, sizeof bytes, file) == BALLAST));
-    if (there)
-        fclose (file);
-    else
+    if (pieces == 0) {
         assert_int_equal (unlink (path), 0);
+        return;
+    }
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    for (unsigned i = 0; i < pieces; i++)
+        assert_int_equal (fwrite (bytes, 1, sizeof bytes, file), BALLAST);
+    fclose (file);
+}
+
+static void begin_on_disk (stage_t *stage, int bytes)
+{
+    stage_init (stage, NULL);
+    if (make_disk (stage, bytes))
+        return;
+    print_message ("skipped: no disk of its own can be mounted here\n");
+    stage_destroy (stage);
+    skip ();
+}
+
+static void end_with_disk (stage_t *stage)
+{
+    char path[POSTGRES_PATH_MAX + 16];
+    postgres_end (&stage->server, SIGQUIT);
+    snprintf (path, sizeof path, "%s/disk", stage->server.home);
+    assert_int_equal (umount2 (path, MNT_DETACH), 0);
+    stage_destroy (stage);
 }
 
 static void test_the_disk_of_the_database_is_full (void **state)
 {
     (void) state;
     static tmq_id_t taken[FILL_MAX];
-    char path[POSTGRES_PATH_MAX + 16];
     stage_t stage;
     size_t count = 0;
     int code;
-    stage_init (&stage, NULL);
-    if (!make_disk (&stage)) {
-        print_message ("skipped: no disk of its own can be mounted here\n");
-        stage_destroy (&stage);
-        skip ();
-    }
-    set_ballast (&stage, true);
+    begin_on_disk (&stage, DATABASE_DISK);
+    set_ballast (&stage, 1);
     daemon_start (&stage.broker);
     pid_t broker = stage.broker.pid;
     tmq_client_t *client = daemon_client (&stage.broker);
@@ -205,7 +224,7 @@ static void test_the_disk_of_the_database_is_full (void **state)
     print_message ("%zu tasks of %d bytes were taken, then %s\n", count, (int) PAYLOAD,
                    tmq_code_name (code));
     assert_true (count > 0);
-    set_ballast (&stage, false);
+    set_ballast (&stage, 0);
     tmq_id_t id;
     WAIT_FOR (submit (client, 10, &id, TIMING_PATIENCE_MS) == TMQ_OK, TIMING_PATIENCE_MS);
     for (size_t i = 0; i < count; i++)
@@ -216,10 +235,42 @@ static void test_the_disk_of_the_database_is_full (void **state)
     daemon_stop (&stage.broker);
     long long found = postgres_number (&stage.server, "SELECT count (*) FROM taskmq.task");
     assert_true (found > (long long) count); /* one whose answer was lost may be there, too */
-    postgres_end (&stage.server, SIGQUIT);
-    snprintf (path, sizeof path, "%s/disk", stage.server.home);
-    assert_int_equal (umount2 (path, MNT_DETACH), 0);
-    stage_destroy (&stage);
+    end_with_disk (&stage);
+}
+
+/* A body that finds no room is refused; everything else goes on, and it is put later. */
+static void test_a_body_finds_no_room (void **state)
+{
+    (void) state;
+    static unsigned char body[LARGE];
+    tmq_submit_t task;
+    tmq_receipt_t receipt = {0};
+    tmq_error_t error = {0};
+    tmq_id_t small;
+    stage_t stage;
+    begin_on_disk (&stage, LARGE_DISK);
+    set_ballast (&stage, LARGE_BALLASTS);
+    daemon_start (&stage.broker);
+    tmq_client_t *client = daemon_client (&stage.broker);
+    tmq_submit_init (&task);
+    task.queue = "trouble";
+    task.payload = body;
+    task.payload_bytes = LARGE;
+    int code = tmq_submit (&receipt, client, &task, 3000, &error);
+    print_message ("refused: %s (%s)\n", tmq_code_name (code), error.text);
+    assert_int_equal (code, TMQ_STORE_FULL);
+    assert_non_null (strstr (error.text, "the database has no room"));
+    assert_int_equal (submit (client, 10, &small, TIMING_PATIENCE_MS), TMQ_OK);
+    set_ballast (&stage, 0);
+    if (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, &error) != TMQ_OK)
+        fail_msg ("%s", error.text);
+    assert_there (client, &receipt.id);
+    assert_there (client, &small);
+    assert_int_equal (postgres_number (&stage.server, "SELECT bytes FROM taskmq.blob WHERE whole"),
+                      LARGE);
+    tmq_client_free (&client);
+    daemon_stop (&stage.broker);
+    end_with_disk (&stage);
 }
 
 /* Sessions that are mixed would lose their settings and their locks, and nobody would notice. */
@@ -285,6 +336,7 @@ int main (void)
         cmocka_unit_test (test_a_pooler_is_refused),
         cmocka_unit_test (test_a_password_is_read_from_its_file),
         cmocka_unit_test (test_the_disk_of_the_database_is_full),
+        cmocka_unit_test (test_a_body_finds_no_room),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
