@@ -105,7 +105,10 @@ static store_code_t pick (hunt_t *self, size_t *taken, store_error_t *error)
                      .numbers = numbers,
                      .numbers_count = self->hits_count};
     *taken = 0;
-    if (store_reader_run (self->finder->reader, &picked) != STORE_OK)
+    int64_t before = clock_ms (CLOCK_MONOTONIC);
+    store_code_t code = store_reader_run (self->finder->reader, &picked);
+    search_reader_spare (self->finder->index, clock_ms (CLOCK_MONOTONIC) - before);
+    if (code != STORE_OK)
         return take_error (&picked, error);
     for (size_t i = 0, at = 0; i < self->hits_count && !is_full (self); i++, ++*taken) {
         if (at == picked.records_count || picked.records[at]->number != numbers[i])

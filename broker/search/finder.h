@@ -14,15 +14,15 @@ typedef struct finder finder_t;
 
 enum {
     FINDER_WAIT_MS = 1000, /* a search waits so long for the index at most */
-    FINDER_MS_MAX = 2000   /* a page takes so long of it where a word goes on (begin*) */
+    FINDER_MS_MAX = 2000   /* the index takes so long for a page where a word goes on (begin*) */
 };
 
 /* All must outlive it. NULL: no thread can be made. */
 finder_t *finder_new (store_t *store, indexer_t *indexer, const char *directory);
 void finder_free (finder_t **self); /* accepts a NULL object */
 
-/* Another limit than FINDER_MS_MAX; 0: as soon as it is looked at. A search beyond it is too_wide.
- */
+/* Another limit than FINDER_MS_MAX; 0: as soon as it is looked at. A search beyond it is too_wide,
+ * unless its page is found: then excerpts are missing. */
 void finder_limit (finder_t *self, uint32_t ms);
 /* It comes back by finder_done. One thread submits. */
 void finder_submit (finder_t *self, read_t *read);

@@ -106,9 +106,12 @@ store_code_t search_reader_open (search_reader_t **out, const char *directory,
                                  store_error_t *error);
 void search_reader_close (search_reader_t **self); /* accepts a NULL object */
 
-/* From now on the searches of this reader end, with an error, when the index has taken so long for
- * words that go on (`begin*`): FTS5 gathers what begins so before it gives the first document. */
+/* From now on a search of this reader ends, with an error, when the index has taken so long for
+ * words that go on (`begin*`): FTS5 gathers what begins so before it gives the first document. The
+ * clock runs from the beginning of a search to its excerpts. */
 void search_reader_limit (search_reader_t *self, uint32_t ms);
+/* So long somebody else was waited for since the search began: that is not the index's time. */
+void search_reader_spare (search_reader_t *self, int64_t ms);
 /* That is what the error of the newest search was. */
 bool search_reader_is_late (const search_reader_t *self);
 
@@ -128,7 +131,8 @@ store_code_t search_reader_next (search_reader_t *self, search_hit_t *out, size_
 /* Ends a search, also one whose beginning failed: until then the file keeps its log for it. */
 void search_reader_end (search_reader_t *self);
 /* Excerpts of documents that search_reader_next gave, falling by number. It stays NULL of one that
- * has gone, and where making it takes too many looks. The caller frees them. */
+ * has gone, and where making it takes too many looks or more than what is left of the time of
+ * search_reader_limit: that is no error. The caller frees them. */
 store_code_t search_reader_excerpts (search_reader_t *self, const char *ns,
                                      const search_query_t *query, const search_hit_t *hits,
                                      size_t count, char **out, store_error_t *error);

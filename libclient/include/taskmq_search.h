@@ -40,7 +40,7 @@ typedef struct tmq_hit {
 /* How a task was found. */
 typedef struct tmq_found {
     uint32_t turn;       /* the turn whose text it is; 0: the task's own */
-    const char *excerpt; /* UTF-8, at most 600 bytes; empty: its text has changed since */
+    const char *excerpt; /* UTF-8, at most 600 bytes; empty: there was none in time */
     const tmq_hit_t *hits;
     size_t hits_count;
 } tmq_found_t;

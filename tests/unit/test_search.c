@@ -5,6 +5,7 @@
 /* The index of texts and its follower, over both stores: what is found is what is stored. */
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "core/base/memory.h"
 #include "core/data/turn.h"
 #include "search_stage.h"
+#include "store/search.h"
 #include "store/sqlite/search_words.h"
 #include "support/timing.h"
 
@@ -240,6 +242,93 @@ static void too_wide_a_beginning_has_an_end (void **state)
     finder_limit (self->finder, FINDER_MS_MAX);
     for (size_t i = 0; i + 1 < sizeof (wide) / sizeof (wide[0]); i++)
         assert_int_equal (search_stage_found (self, "default", wide[i]), 100);
+}
+
+/* The finder's clock: ahead of time by what the store and the index are made to take. */
+
+static _Thread_local int64_t ahead_ms;
+static atomic_int store_ms; /* for each read */
+static atomic_bool late_excerpts;
+
+int __real_clock_gettime (clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime (clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime (clockid_t clock, struct timespec *out)
+{
+    int failed = __real_clock_gettime (clock, out);
+    out->tv_sec += clock == CLOCK_MONOTONIC ? ahead_ms / 1000 : 0;
+    return failed;
+}
+
+store_code_t __real_store_reader_run (store_reader_t *self, read_t *read);
+store_code_t __wrap_store_reader_run (store_reader_t *self, read_t *read);
+store_code_t __wrap_store_reader_run (store_reader_t *self, read_t *read)
+{
+    if (read->kind == READ_PICK)
+        ahead_ms += atomic_load (&store_ms);
+    return __real_store_reader_run (self, read);
+}
+
+store_code_t __real_search_reader_excerpts (search_reader_t *self, const char *ns,
+                                            const search_query_t *query, const search_hit_t *hits,
+                                            size_t count, char **out, store_error_t *error);
+store_code_t __wrap_search_reader_excerpts (search_reader_t *self, const char *ns,
+                                            const search_query_t *query, const search_hit_t *hits,
+                                            size_t count, char **out, store_error_t *error);
+store_code_t __wrap_search_reader_excerpts (search_reader_t *self, const char *ns,
+                                            const search_query_t *query, const search_hit_t *hits,
+                                            size_t count, char **out, store_error_t *error)
+{
+    if (atomic_load (&late_excerpts)) {
+        search_reader_limit (self, 0); /* the clock is looked at all the time */
+        ahead_ms += FINDER_MS_MAX + 1000;
+    }
+    return __real_search_reader_excerpts (self, ns, query, hits, count, out, error);
+}
+
+/* Two batches of the store for a page: each takes longer than the index may. */
+static void the_time_of_the_store_does_not_count (void **state)
+{
+    search_stage_t *self = *state;
+    enum { TASKS = 150 };
+    for (int64_t i = 1; i <= TASKS; i++)
+        search_stage_put (self, i, "default", "planner");
+    search_stage_settle (self);
+    atomic_store (&store_ms, FINDER_MS_MAX + 1000);
+    for (int ranked = 0; ranked < 2; ranked++) {
+        read_t read = search_stage_page ("default", "plan*", 0, TASKS, ranked != 0);
+        search_stage_run (self, &read);
+        assert_int_equal (read.error, 0);
+        assert_int_equal (read.records_count, TASKS);
+        for (size_t i = 0; i < TASKS; i++)
+            assert_string_equal (read.search->found[i].excerpt, "\002planner\003");
+        search_stage_done (&read);
+    }
+    atomic_store (&store_ms, 0);
+}
+
+/* … and what is found is worth more than its excerpts. */
+static void a_page_that_is_found_is_given (void **state)
+{
+    search_stage_t *self = *state;
+    static const char *const texts[] = {"plan*", "pl\u00e4n*", "\"the plan\"*"};
+    for (int64_t i = 1; i <= 20; i++)
+        search_stage_put (self, i, "default", "the planner pl\u00e4ner");
+    search_stage_settle (self);
+    atomic_store (&late_excerpts, true);
+    for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++)
+        for (int ranked = 0; ranked < 2; ranked++) {
+            read_t read = search_stage_page ("default", texts[i], 0, 10, ranked != 0);
+            search_stage_run (self, &read);
+            assert_int_equal (read.error, 0);
+            assert_int_equal (read.records_count, 10);
+            assert_null (read.search->found[9].excerpt);
+            search_stage_done (&read);
+        }
+    atomic_store (&late_excerpts, false);
+    read_t read = search_stage_page ("default", "plan*", 0, 10, false);
+    search_stage_run (self, &read);
+    assert_non_null (read.search->found[9].excerpt);
+    search_stage_done (&read);
 }
 
 static void a_queue_may_be_left_out (void **state)
@@ -652,6 +741,8 @@ int main (void)
         ON_BOTH (beginnings_are_found),
         ON_BOTH (newer_emoji_are_letters),
         ON_BOTH (too_wide_a_beginning_has_an_end),
+        ON_BOTH (the_time_of_the_store_does_not_count),
+        ON_BOTH (a_page_that_is_found_is_given),
         ON_BOTH (a_queue_may_be_left_out),
         ON_BOTH (pages_join_into_the_whole),
         ON_BOTH (a_page_looks_at_so_many_only),

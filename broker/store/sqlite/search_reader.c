@@ -91,7 +91,8 @@ struct search_reader {
     size_t wanted_count;
     size_t wanted_looks;
     uint32_t ms_max;
-    int64_t until_ms; /* mono; INT64_MAX: no word goes on */
+    int64_t since_ms; /* mono: the search began, later by what it spent elsewhere */
+    bool limited;     /* a word of it goes on */
     bool late;
 };
 
@@ -121,8 +122,8 @@ static void is_wanted (sqlite3_context *context, int count, sqlite3_value **valu
 static int is_over (void *context)
 {
     search_reader_t *self = context;
-    self->late =
-        self->late || (self->until_ms != INT64_MAX && clock_ms (CLOCK_MONOTONIC) >= self->until_ms);
+    self->late = self->late || (self->limited && clock_ms (CLOCK_MONOTONIC) - self->since_ms >=
+                                                     (int64_t) self->ms_max);
     return self->late;
 }
 
@@ -130,6 +131,11 @@ void search_reader_limit (search_reader_t *self, uint32_t ms)
 {
     self->ms_max = ms;
     sqlite3_progress_handler (self->db, ms == 0 ? 1 : OPERATIONS, is_over, self);
+}
+
+void search_reader_spare (search_reader_t *self, int64_t ms)
+{
+    self->since_ms += ms;
 }
 
 bool search_reader_is_late (const search_reader_t *self)
@@ -153,8 +159,6 @@ store_code_t search_reader_open (search_reader_t **out, const char *directory, s
         code = sql_prepare (self->db, self->statements, TEXTS, STATEMENTS, error);
     if (code == STORE_OK)
         code = search_scan_open (&self->scan, self->db, error);
-    self->ms_max = UINT32_MAX;
-    self->until_ms = INT64_MAX;
     if (code == STORE_OK)
         *out = self;
     else
@@ -295,10 +299,10 @@ static store_code_t begin (search_reader_t *self, const char *ns, const search_q
     self->begun = false;
     self->below = to + 1;
     self->late = false;
-    self->until_ms = INT64_MAX;
+    self->limited = false;
+    self->since_ms = clock_ms (CLOCK_MONOTONIC);
     for (size_t i = 0; i < query->count; i++)
-        if (query->terms[i].prefix && self->ms_max != UINT32_MAX)
-            self->until_ms = clock_ms (CLOCK_MONOTONIC) + self->ms_max;
+        self->limited = self->limited || query->terms[i].prefix;
     store_code_t code = find_space (self, ns, &self->space, error);
     if (code == STORE_OK)
         code = add_parts (self, query, error);
@@ -625,6 +629,18 @@ static int take_by_look (search_reader_t *self, const search_query_t *query, con
     return rc;
 }
 
+/* Looked up whatever the time: it is one row, and who has it knows whose the documents are. */
+static store_code_t find_space_late (search_reader_t *self, const char *ns, int64_t *space,
+                                     store_error_t *error)
+{
+    bool limited = self->limited;
+    self->late = false;
+    self->limited = false;
+    store_code_t code = find_space (self, ns, space, error);
+    self->limited = limited;
+    return code;
+}
+
 static int take_from_index (search_reader_t *self, const search_query_t *query, const int64_t *keys,
                             size_t count, char **out)
 {
@@ -639,7 +655,7 @@ store_code_t search_reader_excerpts (search_reader_t *self, const char *ns,
                                      size_t count, char **out, store_error_t *error)
 {
     int64_t space;
-    store_code_t code = find_space (self, ns, &space, error);
+    store_code_t code = find_space_late (self, ns, &space, error);
     if (code != STORE_OK || space == 0 || count == 0)
         return code;
     int64_t *keys = memory_alloc (count * sizeof (*keys));
