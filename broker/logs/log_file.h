@@ -8,10 +8,12 @@
  *     frames  offset in the stream, length, a check of both, a sum of the bytes; then the bytes
  *
  * A frame that does not begin where the one before it ended tells of a gap. Nothing is synced, so a
- * loss of power may leave names without heads, and frames without their bytes. What is not whole at
- * the end is cut off when the file is opened to be written. What is not whole before that is passed
- * over, as a gap. Files of before ("tmqlog1\n") have no sums, and are read and written on as they
- * are. Not thread-safe. */
+ * loss of power may leave names without heads, frames without their bytes, and zeros where frames
+ * were. What is not whole at the end is cut off when the file is opened to be written. What is not
+ * whole before that is passed over, as a gap, also where heads of frames are gone (log_map_build
+ * says how far behind a hole the next frame is looked for: what is beyond that is an end, too).
+ * Files of before ("tmqlog1\n") have no sums, and are read and written on as they are: such a hole
+ * ends them, since nothing says which bytes behind it are a frame. Not thread-safe. */
 #ifndef TASKMQ_LOGS_LOG_FILE_H
 #define TASKMQ_LOGS_LOG_FILE_H
 
@@ -19,20 +21,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/data/log_piece.h"
+#include <sys/stat.h>
 
-enum {
-    LOG_FILE_HEAD_BYTES = 112,
-    LOG_FILE_FRAME_BYTES = 20, /* before the bytes of each */
-    LOG_FILE_NAME_SIZE = 64
-};
+#include "logs/log_map.h"
+
+enum { LOG_FILE_HEAD_BYTES = 112, LOG_FILE_NAME_SIZE = 64 };
 
 typedef struct log_file {
-    int fd;
+    int fd;        /* -1: it is closed */
     uint64_t size; /* of what is whole */
     uint64_t end;  /* offset behind the newest byte */
+    uint64_t lost; /* … and behind what stood there once, as far as that is known; or 0 */
     bool sums;     /* it has them */
+    bool writable;
+    bool known; /* all this is, of the file as it was seen */
+    struct stat seen;
+    log_map_t map;
 } log_file_t;
+#define LOG_FILE_INIT                                                                              \
+    {                                                                                              \
+        .fd = -1                                                                                   \
+    }
 
 /* "NUMBER-ATTEMPT.out". */
 void log_file_name (char out[LOG_FILE_NAME_SIZE], int64_t number, uint32_t attempt,
@@ -43,11 +52,15 @@ bool log_file_parse (const char *name, int64_t *number, uint32_t *attempt,
 
 /* All of these return 0 or an errno. */
 
-/* Opens the file in a directory. make: to be written; it is made with mode 0600, and anew where it
- * has no whole head. A link, something that is no plain file, or the log of somebody else is
- * refused: EPERM. */
+/* Opens the file in a directory, into LOG_FILE_INIT or one that was closed. It is looked through,
+ * unless it was opened before and has not changed since. make: to be written; it is made with mode
+ * 0600, and anew where it has no whole head. A link, something that is no plain file, or the log of
+ * somebody else is refused: EPERM. */
 int log_file_open (log_file_t *self, int directory, const log_key_t *key, bool make);
-void log_file_close (log_file_t *self); /* of one that was opened */
+/* By somebody else, since it was opened to be read. */
+bool log_file_has_changed (const log_file_t *self);
+void log_file_close (log_file_t *self); /* what is known of it stays */
+void log_file_clear (log_file_t *self); /* closes it, and forgets all */
 /* What the head of a file says. EPERM: it is none; another errno: it cannot be read now. */
 int log_file_head (int directory, const char *name, log_key_t *out);
 /* Appends what lies behind the end; the rest was taken before. Beyond size_max the older half of
@@ -56,7 +69,6 @@ int log_file_append (log_file_t *self, int directory, const log_key_t *key, uint
                      const uint8_t *bytes, size_t length, uint64_t size_max);
 /* The bytes from an offset on, or, if they are not kept or not whole, from the first one behind it:
  * *offset is then another one. As many as stand there without a gap, at most limit. */
-int log_file_read (const log_file_t *self, uint64_t *offset, uint8_t *out, size_t limit,
-                   size_t *length);
+int log_file_read (log_file_t *self, uint64_t *offset, uint8_t *out, size_t limit, size_t *length);
 
 #endif

@@ -39,10 +39,10 @@ typedef struct entry {
     uint32_t newest;  /* attempt */
 } entry_t;
 
-/* A file that is open, or none. */
+/* A file that is open, or was and is known. */
 typedef struct handle {
     log_key_t key;
-    int directory;
+    int directory; /* -1: it is not open to be written */
     log_file_t file;
     uint64_t used; /* when, by count */
 } handle_t;
@@ -53,8 +53,8 @@ struct shelf {
     map_t entries; /* by number */
     node_t by_age;
     shelf_stats_t stats;
-    handle_t *open;
-    size_t open_count;
+    handle_t *handles; /* SHELF_KNOWN_MAX */
+    size_t handles_count;
     uint64_t uses;
     int64_t space_at;
     uint64_t space_bytes; /* written since the last look */
@@ -114,66 +114,110 @@ static void count_bytes (shelf_t *self, entry_t *entry, uint64_t before, uint64_
     self->stats.bytes += after - before;
 }
 
-static void handle_close (shelf_t *self, handle_t *handle)
+static void handle_close (handle_t *handle)
 {
     log_file_close (&handle->file);
-    close (handle->directory);
-    *handle = self->open[--self->open_count];
+    if (handle->directory >= 0)
+        close (handle->directory);
+    handle->directory = -1;
 }
 
-static void close_task (shelf_t *self, int64_t number)
+static void handle_forget (shelf_t *self, handle_t *handle)
 {
-    for (size_t i = self->open_count; i > 0; i--)
-        if (self->open[i - 1].key.number == number)
-            handle_close (self, &self->open[i - 1]);
+    handle_close (handle);
+    log_file_clear (&handle->file);
+    *handle = self->handles[--self->handles_count];
 }
 
-static handle_t *handle_find (shelf_t *self, const log_key_t *key)
+static void forget_task (shelf_t *self, int64_t number)
 {
-    for (size_t i = 0; i < self->open_count; i++) {
-        const log_key_t *have = &self->open[i].key;
-        if (have->number == key->number && have->attempt == key->attempt &&
-            have->stream == key->stream)
-            return memcmp (&have->id, &key->id, sizeof (key->id)) == 0 ? &self->open[i] : NULL;
+    for (size_t i = self->handles_count; i > 0; i--)
+        if (self->handles[i - 1].key.number == number)
+            handle_forget (self, &self->handles[i - 1]);
+}
+
+/* The one that is known; else a new one, in the place of the one that was used longest ago. */
+static handle_t *handle_take (shelf_t *self, const log_key_t *key)
+{
+    handle_t *oldest = &self->handles[0];
+    for (size_t i = 0; i < self->handles_count; i++) {
+        handle_t *handle = &self->handles[i];
+        if (log_key_equals (&handle->key, key))
+            return handle;
+        if (handle->used < oldest->used)
+            oldest = handle;
     }
-    return NULL;
+    if (self->handles_count == SHELF_KNOWN_MAX)
+        handle_forget (self, oldest);
+    handle_t *made = &self->handles[self->handles_count++];
+    *made = (handle_t){.key = *key, .directory = -1, .file = LOG_FILE_INIT};
+    return made;
+}
+
+/* One more may be open then. */
+static void make_open_room (shelf_t *self)
+{
+    size_t count = 0;
+    handle_t *oldest = NULL;
+    for (size_t i = 0; i < self->handles_count; i++) {
+        handle_t *handle = &self->handles[i];
+        if (handle->file.fd < 0)
+            continue;
+        count++;
+        if (oldest == NULL || handle->used < oldest->used)
+            oldest = handle;
+    }
+    if (count >= SHELF_OPEN_MAX)
+        handle_close (oldest);
+}
+
+/* What is gone at the end is told, also when it was cut off. */
+static void note_cut (entry_t *entry, const handle_t *handle)
+{
+    uint64_t *end = &entry->lost[handle->key.stream - TMQ_LOG_OUT];
+    if (handle->key.attempt == entry->newest && handle->file.lost > *end)
+        *end = handle->file.lost;
 }
 
 /* What there is of the file counts, whatever became of the opening. */
-static int open_counted (shelf_t *self, entry_t *entry, const log_key_t *key, handle_t *made)
+static int open_counted (shelf_t *self, entry_t *entry, handle_t *handle, bool make)
 {
     char name[LOG_FILE_NAME_SIZE];
-    made->directory = open_bucket (self, key->number, true);
-    if (made->directory < 0)
+    const log_key_t *key = &handle->key;
+    int directory = open_bucket (self, key->number, make);
+    if (directory < 0)
         return errno;
     log_file_name (name, key->number, key->attempt, key->stream);
-    uint64_t before = size_of (made->directory, name);
-    int error = log_file_open (&made->file, made->directory, key, true);
-    count_bytes (self, entry, before, size_of (made->directory, name));
-    if (error != 0)
-        close (made->directory);
+    uint64_t before = size_of (directory, name);
+    int error = log_file_open (&handle->file, directory, key, make);
+    count_bytes (self, entry, before, size_of (directory, name));
+    if (error == 0 && make)
+        handle->directory = directory;
+    else
+        close (directory);
     return error;
 }
 
-static int handle_open (shelf_t *self, entry_t *entry, const log_key_t *key, handle_t **out)
+/* Open, and of the file that has this name now. make: to be written. */
+static int handle_open (shelf_t *self, entry_t *entry, const log_key_t *key, bool make,
+                        handle_t **out)
 {
-    *out = handle_find (self, key);
-    if (*out == NULL) {
-        handle_t made = {.key = *key};
-        int error = open_counted (self, entry, key, &made);
-        if (error != 0)
-            return error;
-        handle_t *oldest = &self->open[0];
-        for (size_t i = 1; i < self->open_count; i++)
-            if (self->open[i].used < oldest->used)
-                oldest = &self->open[i];
-        if (self->open_count == SHELF_OPEN_MAX)
-            handle_close (self, oldest);
-        *out = &self->open[self->open_count++];
-        **out = made;
+    int error = 0;
+    handle_t *handle = handle_take (self, key);
+    handle->used = ++self->uses;
+    bool writable = handle->directory >= 0;
+    if (!writable && handle->file.fd >= 0 && (make || log_file_has_changed (&handle->file)))
+        handle_close (handle);
+    if (handle->file.fd < 0) {
+        make_open_room (self);
+        error = open_counted (self, entry, handle, make);
+        if (error == 0)
+            note_cut (entry, handle);
     }
-    (*out)->used = ++self->uses;
-    return 0;
+    if (error != 0)
+        handle_forget (self, handle);
+    *out = handle;
+    return error;
 }
 
 /* The index. */
@@ -231,7 +275,7 @@ static uint32_t oldest_kept (const entry_t *entry)
 static void entry_remove (shelf_t *self, entry_t *entry)
 {
     char name[BUCKET_NAME_SIZE];
-    close_task (self, entry->number);
+    forget_task (self, entry->number);
     int directory = open_bucket (self, entry->number, false);
     for (uint32_t i = 0; directory >= 0 && i < SHELF_ATTEMPTS_MAX && i < entry->newest; i++)
         remove_attempt (self, entry, directory, entry->newest - i);
@@ -312,7 +356,7 @@ static int append (shelf_t *self, entry_t *entry, const log_piece_t *piece)
 {
     handle_t *handle;
     struct stat info;
-    int error = handle_open (self, entry, &piece->key, &handle);
+    int error = handle_open (self, entry, &piece->key, true, &handle);
     if (error != 0)
         return error;
     uint64_t before = handle->file.size;
@@ -324,7 +368,7 @@ static int append (shelf_t *self, entry_t *entry, const log_piece_t *piece)
         after = (uint64_t) info.st_size; /* with what could not be taken back */
     count_bytes (self, entry, before, after);
     if (error != 0)
-        handle_close (self, handle); /* whatever is wrong, it is looked at again */
+        handle_forget (self, handle); /* whatever is wrong, it is looked at again */
     return error;
 }
 
@@ -336,7 +380,7 @@ static void begin_attempt (shelf_t *self, entry_t *entry, uint32_t attempt)
     uint32_t after = oldest_kept (entry);
     if (before == after)
         return;
-    close_task (self, entry->number);
+    forget_task (self, entry->number);
     int directory = open_bucket (self, entry->number, false);
     for (uint32_t i = 0; directory >= 0 && i < SHELF_ATTEMPTS_MAX && before + i < after; i++)
         remove_attempt (self, entry, directory, before + i);
@@ -393,27 +437,16 @@ int shelf_write (shelf_t *self, const log_piece_t *piece, int64_t mono_ms)
 }
 
 /* 0: what stands there, which may be nothing. */
-static int read_file (shelf_t *self, const log_key_t *key, uint8_t *bytes, size_t limit,
-                      shelf_page_t *out)
+static int read_file (shelf_t *self, entry_t *entry, const log_key_t *key, uint8_t *bytes,
+                      size_t limit, shelf_page_t *out)
 {
-    log_file_t file;
-    const handle_t *handle = handle_find (self, key);
-    if (handle != NULL && strcmp (handle->key.ns, key->ns) != 0)
-        return EPERM;
-    int directory = handle != NULL ? -1 : open_bucket (self, key->number, false);
-    if (handle == NULL && directory < 0)
-        return errno;
-    int error = handle == NULL ? log_file_open (&file, directory, key, false) : 0;
-    if (directory >= 0)
-        close (directory);
+    handle_t *handle;
+    int error = handle_open (self, entry, key, false, &handle);
     if (error != 0)
         return error;
-    const log_file_t *from = handle == NULL ? &file : &handle->file;
-    error = log_file_read (from, &out->offset, bytes, limit, &out->length);
-    out->end = from->end;
-    out->more = out->length > 0 && out->offset + out->length < from->end;
-    if (handle == NULL)
-        log_file_close (&file);
+    error = log_file_read (&handle->file, &out->offset, bytes, limit, &out->length);
+    out->end = handle->file.end;
+    out->more = out->length > 0 && out->offset + out->length < out->end;
     return error;
 }
 
@@ -421,13 +454,13 @@ int shelf_read (shelf_t *self, const log_key_t *key, uint64_t offset, uint8_t *b
                 shelf_page_t *out)
 {
     log_key_t asked = *key;
-    const entry_t *entry = entry_ask (self, key->number);
+    entry_t *entry = entry_ask (self, key->number);
     *out = (shelf_page_t){.offset = offset};
     if (entry == NULL)
         return 0;
     asked.attempt = key->attempt == 0 ? entry->newest : key->attempt;
     out->attempt = asked.attempt;
-    int error = read_file (self, &asked, bytes, limit, out);
+    int error = read_file (self, entry, &asked, bytes, limit, out);
     uint64_t lost = entry->lost[key->stream - TMQ_LOG_OUT];
     if ((error == 0 || error == ENOENT) && asked.attempt == entry->newest && lost > out->end)
         out->end = lost;
@@ -514,7 +547,7 @@ shelf_t *shelf_new (const char *directory, const shelf_limits_t *limits, int *er
     shelf_t *self = memory_zero (1, sizeof (*self));
     list_init (&self->by_age);
     self->limits = *limits;
-    self->open = memory_zero (SHELF_OPEN_MAX, sizeof (*self->open));
+    self->handles = memory_zero (SHELF_KNOWN_MAX, sizeof (*self->handles));
     self->directory = -1;
     if (mkdir (directory, 0700) == 0 || errno == EEXIST)
         self->directory = open_directory (AT_FDCWD, directory);
@@ -537,8 +570,8 @@ void shelf_free (shelf_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
-    while (self->open_count > 0)
-        handle_close (self, &self->open[0]);
+    while (self->handles_count > 0)
+        handle_forget (self, &self->handles[self->handles_count - 1]);
     node_t *by_age = &self->by_age;
     for (node_t *node = list_pop_front (by_age); node != NULL; node = list_pop_front (by_age))
         entry_free (self, LIST_ITEM (node, entry_t, by_age));
@@ -549,6 +582,6 @@ void shelf_free (shelf_t **self_p)
         closedir (self->buckets);
     if (self->directory >= 0)
         close (self->directory);
-    free (self->open);
+    free (self->handles);
     free (self);
 }

@@ -21,7 +21,8 @@ typedef struct shelf shelf_t;
 
 enum {
     SHELF_ATTEMPTS_MAX = 8, /* newest ones of a task that keep their logs */
-    SHELF_OPEN_MAX = 16,    /* files that are open at a time */
+    SHELF_OPEN_MAX = 16,    /* files that are open at a time, and … */
+    SHELF_KNOWN_MAX = 256,  /* … that need not be looked through when they are opened again */
     SHELF_SLICE_MAX = 64    /* tasks that one slice of the look at the start brings */
 };
 

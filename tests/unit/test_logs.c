@@ -16,84 +16,8 @@
 #include <unistd.h>
 
 #include "logs/logs.h"
-#include "logs/shelf.h"
-#include "store_support.h"
+#include "logs_stage.h"
 #include "taskmq.pb-c.h"
-
-static const shelf_limits_t LIMITS = {
-    .stream_bytes = 1 << 20, .disk_bytes = 64 << 20, .tasks = 1000};
-enum { KIB = 1024 };
-
-static char place[64];
-static char directory[96];
-static shelf_t *shelf;
-
-static log_key_t key_of (int64_t number)
-{
-    log_key_t key = {.number = number, .ns = "default", .attempt = 1, .stream = TMQ_LOG_OUT};
-    key.id.bytes[0] = (uint8_t) number;
-    return key;
-}
-
-static void open_shelf (const shelf_limits_t *limits)
-{
-    int error = 0;
-    shelf = shelf_new (directory, limits, &error);
-    assert_non_null (shelf);
-}
-
-static int setup (void **state)
-{
-    (void) state;
-    directory_make (place);
-    snprintf (directory, sizeof (directory), "%s/logs", place);
-    open_shelf (&LIMITS);
-    return 0;
-}
-
-static int teardown (void **state)
-{
-    (void) state;
-    char command[160];
-    shelf_free (&shelf);
-    snprintf (command, sizeof (command), "rm -rf '%s'", place);
-    return system (command);
-}
-
-static int put (const log_key_t *key, uint64_t offset, const void *bytes, size_t length)
-{
-    log_piece_t *piece = log_piece_new (key, offset, bytes, length);
-    int error = shelf_write (shelf, piece, 0);
-    log_piece_free (piece);
-    return error;
-}
-
-static void put_text (const log_key_t *key, uint64_t offset, const char *text)
-{
-    assert_int_equal (put (key, offset, text, strlen (text)), 0);
-}
-
-static shelf_page_t page_at (const log_key_t *key, uint64_t offset, char *out, size_t limit)
-{
-    shelf_page_t page;
-    assert_int_equal (shelf_read (shelf, key, offset, (uint8_t *) out, limit, &page), 0);
-    return page;
-}
-
-static void expect (const log_key_t *key, uint64_t offset, uint64_t begins, const char *text)
-{
-    char bytes[256];
-    shelf_page_t page = page_at (key, offset, bytes, sizeof (bytes));
-    assert_int_equal (page.length, strlen (text));
-    assert_memory_equal (bytes, text, page.length);
-    if (page.length > 0)
-        assert_int_equal (page.offset, begins);
-}
-
-static void path_of (char out[200], int64_t number, const char *name)
-{
-    snprintf (out, 200, "%s/%llx/%s", directory, (unsigned long long) number >> 8, name);
-}
 
 static void repeats_change_nothing_and_gaps_are_told (void **state)
 {
@@ -161,7 +85,7 @@ static void nobody_reads_the_log_of_another_task (void **state)
     other = key;
     snprintf (other.ns, sizeof (other.ns), "other");
     expect (&other, 0, 0, "");
-    assert_int_equal (put (&other, 0, "x", 1), 0);
+    assert_int_equal (put (&other, 0, "x", 1), EPERM);
     expect (&key, 0, 0, "mine");
 }
 
@@ -197,125 +121,6 @@ static void many_small_pieces_stay_within_the_limit (void **state)
         assert_int_equal (put (&key, i, "x", 1), 0);
     assert_true (shelf_stats (shelf).bytes <= LIMITS.stream_bytes);
     expect (&key, 99990, 99990, "xxxxxxxxxx");
-}
-
-static void a_torn_end_is_cut_off (void **state)
-{
-    (void) state;
-    log_key_t key = key_of (1);
-    char path[200];
-    put_text (&key, 0, "whole");
-    put_text (&key, 5, "torn");
-    shelf_free (&shelf);
-    path_of (path, 1, "1-1.out");
-    struct stat info;
-    assert_int_equal (stat (path, &info), 0);
-    assert_int_equal (info.st_mode & 07777, 0600);
-    for (off_t cut = 1; cut <= 4 + 16; cut++) {
-        assert_int_equal (truncate (path, info.st_size - cut), 0);
-        open_shelf (&LIMITS);
-        expect (&key, 0, 0, "whole");
-        put_text (&key, 5, "torn");
-        expect (&key, 0, 0, "wholetorn");
-        shelf_free (&shelf);
-    }
-    /* Zeros of a write that the power took. */
-    assert_int_equal (truncate (path, info.st_size - 20), 0);
-    assert_int_equal (truncate (path, info.st_size + 4096), 0);
-    open_shelf (&LIMITS);
-    expect (&key, 0, 0, "whole");
-    put_text (&key, 5, " again");
-    expect (&key, 0, 0, "whole again");
-}
-
-static void any_byte_may_be_wrong (void **state)
-{
-    (void) state;
-    log_key_t key = key_of (1);
-    char path[200];
-    char bytes[64];
-    put_text (&key, 0, "one");
-    put_text (&key, 3, "two");
-    path_of (path, 1, "1-1.out");
-    struct stat info;
-    assert_int_equal (stat (path, &info), 0);
-    for (off_t at = 0; at < info.st_size; at++) {
-        uint8_t byte;
-        int fd = open (path, O_RDWR);
-        assert_int_equal (pread (fd, &byte, 1, at), 1);
-        byte ^= 0x5a;
-        assert_int_equal (pwrite (fd, &byte, 1, at), 1);
-        shelf_page_t page = page_at (&key, 0, bytes, sizeof (bytes));
-        assert_true (page.offset + page.length <= 6);
-        assert_true (page.length > 0 || !page.more); /* else a reader would ask for ever */
-        assert_memory_equal (bytes, &"onetwo"[page.offset],
-                             page.length); /* a gap, or what it was */
-        byte ^= 0x5a;
-        assert_int_equal (pwrite (fd, &byte, 1, at), 1);
-        close (fd);
-    }
-    expect (&key, 0, 0, "onetwo");
-}
-
-static int read_error; /* 0: files are read as they are */
-
-ssize_t __real_pread (int fd, void *out, size_t length, off_t at);
-ssize_t __wrap_pread (int fd, void *out, size_t length, off_t at);
-ssize_t __wrap_pread (int fd, void *out, size_t length, off_t at)
-{
-    if (read_error == 0)
-        return __real_pread (fd, out, length, at);
-    errno = read_error;
-    return -1;
-}
-
-/* The C library may call it so. */
-ssize_t __wrap_pread64 (int fd, void *out, size_t length, off_t at);
-ssize_t __wrap_pread64 (int fd, void *out, size_t length, off_t at)
-{
-    return __wrap_pread (fd, out, length, at);
-}
-
-/* … and so, where it checks the room. */
-ssize_t __wrap___pread64_chk (int fd, void *out, size_t length, off_t at, size_t room);
-ssize_t __wrap___pread64_chk (int fd, void *out, size_t length, off_t at, size_t room)
-{
-    assert_true (length <= room);
-    return __wrap_pread (fd, out, length, at);
-}
-
-ssize_t __wrap___pread_chk (int fd, void *out, size_t length, off_t at, size_t room);
-ssize_t __wrap___pread_chk (int fd, void *out, size_t length, off_t at, size_t room)
-{
-    assert_true (length <= room);
-    return __wrap_pread (fd, out, length, at);
-}
-
-/* The disk may give it again. */
-static void what_cannot_be_read_now_stays (void **state)
-{
-    (void) state;
-    log_key_t key = key_of (1);
-    log_key_t left[SHELF_SLICE_MAX];
-    size_t count;
-    put_text (&key, 0, "kept");
-    for (int look = 0; look < 2; look++) {
-        shelf_free (&shelf);
-        open_shelf (&LIMITS);
-        read_error = EIO;
-        for (bool more = look == 1; more;) {
-            more = shelf_look (shelf, left, &count);
-            assert_int_equal (count, 0);
-        }
-        assert_int_equal (put (&key, 4, "lost", 4), EIO);
-        read_error = 0;
-        assert_int_equal (shelf_stats (shelf).tasks, 1);
-        assert_true (shelf_stats (shelf).bytes > 0);
-        expect (&key, 0, 0, "kept");
-    }
-    put_text (&key, 8, " and on");
-    expect (&key, 4, 8, " and on");
-    expect (&key, 0, 0, "kept");
 }
 
 static void put_number (uint8_t *out, uint64_t value, size_t bytes)
@@ -663,7 +468,6 @@ static void a_read_finds_what_was_taken_before_it (void **state)
 
 int main (void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (repeats_change_nothing_and_gaps_are_told),
         TEST (offsets_may_be_as_large_as_they_may),
@@ -671,9 +475,6 @@ int main (void)
         TEST (nobody_reads_the_log_of_another_task),
         TEST (the_older_half_goes),
         TEST (many_small_pieces_stay_within_the_limit),
-        TEST (a_torn_end_is_cut_off),
-        TEST (any_byte_may_be_wrong),
-        TEST (what_cannot_be_read_now_stays),
         TEST (a_log_of_before_goes_on),
         TEST (links_are_not_followed),
         TEST (the_directory_itself_may_be_wrong),

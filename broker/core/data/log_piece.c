@@ -5,8 +5,17 @@
 #include "core/data/log_piece.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/memory.h"
+
+bool log_key_equals (const log_key_t *self, const log_key_t *other)
+{
+    return self->number == other->number && self->attempt == other->attempt &&
+           self->stream == other->stream &&
+           memcmp (&self->id, &other->id, sizeof (self->id)) == 0 &&
+           strcmp (self->ns, other->ns) == 0;
+}
 
 log_piece_t *log_piece_new (const log_key_t *key, uint64_t offset, const void *bytes, size_t length)
 {

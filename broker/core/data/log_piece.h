@@ -7,6 +7,7 @@
 #ifndef TASKMQ_CORE_DATA_LOG_PIECE_H
 #define TASKMQ_CORE_DATA_LOG_PIECE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/list.h"
@@ -21,6 +22,8 @@ typedef struct log_key {
     uint32_t attempt;
     tmq_log_stream_t stream;
 } log_key_t;
+
+bool log_key_equals (const log_key_t *self, const log_key_t *other);
 
 typedef struct log_piece {
     node_t node; /* of who has it */
