@@ -19,7 +19,6 @@ enum {
 void blob_writer_init (blob_writer_t *self)
 {
     self->piece = aligned_alloc (ALIGNED, PIECE_BYTES);
-    self->refused = false;
     if (self->piece == NULL)
         abort ();
 }
@@ -47,14 +46,14 @@ static int write_direct (const blob_writer_t *self, int fd, const uint8_t *bytes
     return fcntl (fd, F_SETFL, flags) == 0 || error != 0 ? error : errno;
 }
 
-int blob_write (blob_writer_t *self, int fd, const uint8_t *bytes, size_t length, uint64_t at,
-                uint64_t file_bytes)
+int blob_write (const blob_writer_t *self, blob_sent_t *sent, int fd, const uint8_t *bytes,
+                size_t length, uint64_t at, uint64_t file_bytes)
 {
-    bool direct = !self->refused && file_bytes > BLOB_DIRECT_BYTES && at % ALIGNED == 0;
+    bool direct = !sent->refused && file_bytes > BLOB_DIRECT_BYTES && at % ALIGNED == 0;
     size_t past = direct ? length - length % ALIGNED : 0;
     int error = past > 0 ? write_direct (self, fd, bytes, past, at) : 0;
     if (error == EINVAL) { /* then all of it once more, through the cache */
-        self->refused = true;
+        sent->refused = true;
         past = 0;
     } else if (error != 0) {
         return error;

@@ -21,22 +21,23 @@ enum {
 
 typedef struct blob_writer {
     uint8_t *piece; /* aligned as a disk wants it */
-    bool refused;   /* O_DIRECT: by the file system */
 } blob_writer_t;
 
 void blob_writer_init (blob_writer_t *self);
 void blob_writer_clear (blob_writer_t *self);
 
+/* How far the writing of a file is. */
+typedef struct blob_sent {
+    uint64_t sent;    /* up to here the disk was asked to write, … */
+    uint64_t written; /* … and up to here it has */
+    bool refused;     /* O_DIRECT: by the file system; the next file asks again */
+} blob_sent_t;
+
 /* All of the bytes, of a file that becomes so large. 0 or an errno: some of them may be there then.
  */
-int blob_write (blob_writer_t *self, int fd, const uint8_t *bytes, size_t length, uint64_t at,
-                uint64_t file_bytes);
+int blob_write (const blob_writer_t *self, blob_sent_t *sent, int fd, const uint8_t *bytes,
+                size_t length, uint64_t at, uint64_t file_bytes);
 
-/* Up to where the disk was asked to write, and up to where it has written. */
-typedef struct blob_sent {
-    uint64_t sent;
-    uint64_t written;
-} blob_sent_t;
 /* The file has bytes up to the end now. 0 or an errno: it is told once, and no later sync would say
  * it. */
 int blob_write_back (blob_sent_t *self, int fd, uint64_t end);

@@ -467,7 +467,7 @@ static void end_reading (depot_t *self, upload_t *upload, int fd, depot_word_t *
         upload_forget (self, upload);
         return;
     }
-    upload->sent = (blob_sent_t){upload->offset, upload->offset};
+    upload->sent = (blob_sent_t){upload->offset, upload->offset, false};
     upload->stage = FILLING;
 }
 
@@ -671,9 +671,9 @@ static bool append (depot_t *self, upload_t *upload, const uint8_t *bytes, size_
 {
     int fd =
         openat (self->uploads_at, upload->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int error = fd < 0
-                    ? errno
-                    : blob_write (&self->writer, fd, bytes, length, upload->offset, upload->bytes);
+    int error = fd < 0 ? errno
+                       : blob_write (&self->writer, &upload->sent, fd, bytes, length,
+                                     upload->offset, upload->bytes);
     int lost = error == 0 ? blob_write_back (&upload->sent, fd, upload->offset + length) : 0;
     if (fd >= 0)
         close (fd);

@@ -457,8 +457,13 @@ static void without_that_it_goes_through_the_cache (void **state)
     direct_writes = 0;
     assert_true (put_large (&large).whole);
     refuses_direct = false;
-    assert_in_range (direct_writes, 0, 1); /* it is asked once */
+    assert_in_range (direct_writes, 0, 1); /* it is asked once … */
     expect_large ();
+    large.identity = "uid:8";
+    direct_writes = 0;
+    assert_true (put_large (&large).whole);
+    if (shows_direct_writes ())
+        assert_int_equal (direct_writes, 3 * LARGE_TIMES); /* … for each upload */
 }
 
 /* The disk says once that it has lost something. */
