@@ -97,7 +97,8 @@ static bool is_left (const char *entry, const char *name)
            strlen (entry + 1 + length) == strlen (MIDDLE RANDOM);
 }
 
-/* Somebody may be writing just now, so only what is old goes. */
+/* Somebody may be writing just now, so only what is old goes; and of others, who have their own
+ * reasons for such a name, nothing does. */
 static void remove_left (const char *directory, const char *name)
 {
     DIR *list = opendir (directory);
@@ -106,7 +107,8 @@ static void remove_left (const char *directory, const char *name)
     while (list != NULL && (entry = readdir (list)) != NULL)
         if (is_left (entry->d_name, name) &&
             fstatat (dirfd (list), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG (info.st_mode) && info.st_mtime + DISK_LEFT_S < time (NULL))
+            S_ISREG (info.st_mode) && info.st_uid == geteuid () &&
+            info.st_mtime + DISK_LEFT_S < time (NULL))
             unlinkat (dirfd (list), entry->d_name, 0);
     if (list != NULL)
         closedir (list);

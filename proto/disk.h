@@ -26,7 +26,8 @@ int disk_write (int fd, const void *bytes, size_t length);
 int disk_write_at (int fd, const void *bytes, size_t length, uint64_t at);
 
 /* Makes .NAME.new-XXXXXX in the directory of `path` with mode 0600, puts its path into `out` and
- * returns the descriptor. What such writes have left there for longer than DISK_LEFT_S goes. */
+ * returns the descriptor. What such writes of this user have left there for longer than DISK_LEFT_S
+ * goes. */
 int disk_temporary (char *out, size_t size, const char *path);
 
 #endif

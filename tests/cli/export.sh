@@ -203,6 +203,27 @@ for part in .ended.new- into/.export.new-; do
 done
 [ "$(find into -type f | wc -l)" -eq 1 ] || fail 'parts are left in a directory'
 
+# What is no file, or somebody else's, stays, whatever its name and age.
+echo kept >kept
+ln -s ../kept into/.export.new-symbol
+mkfifo into/.export.new-pipes1
+mkdir into/.export.new-folder
+: >into/.export.new-stolen
+strangers='symbol pipes1 folder'
+if [ "$(id -u)" -eq 0 ]; then
+    chown 65534 into/.export.new-stolen
+    strangers="$strangers stolen"
+else
+    echo 'skipped: only root can give a file away, so no export meets one of another user'
+fi
+touch -h -d '2 minutes ago' into/.export.new-*
+run 0 taskctl export --limit 1 --dir into
+for part in $strangers; do
+    find into -name ".export.new-$part" | grep -q . || fail ".export.new-$part is gone"
+done
+[ "$(cat kept)" = kept ] || fail 'an export writes through a link'
+rm -r into/.export.new-*
+
 # Mistakes.
 run 2 taskctl export --format xml
 err_has "there is no format 'xml'"
