@@ -32,9 +32,16 @@ void stage_arguments (int argc, char **argv, unsigned *percent, unsigned *seed)
             *percent = (unsigned) strtoul (argv[i + 1], NULL, 10);
         else if (strcmp (argv[i], "--seed") == 0)
             *seed = (unsigned) strtoul (argv[i + 1], NULL, 10);
+        else if (strcmp (argv[i], "--only") == 0)
+            cmocka_set_test_filter (argv[i + 1]);
     }
     postgres_need ();
     printf ("seed %u\n", *seed);
+}
+
+unsigned stage_part (unsigned full, unsigned percent)
+{
+    return (full * percent + 99) / 100;
 }
 
 void stage_init (stage_t *self, const char *const *settings)

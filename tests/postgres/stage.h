@@ -16,9 +16,12 @@ typedef struct stage {
     char uri[POSTGRES_URI_SIZE]; /* what the broker is told */
 } stage_t;
 
-/* Of a test whose rounds are a part of the long proof's: "--percent N", "--seed N". Without
- * PostgreSQL the test is skipped here. */
+/* Of a test whose rounds are a part of the long proof's: "--percent N", "--seed N", and "--only
+ * PATTERN" for some of its tests. Without PostgreSQL the test is skipped here. */
 void stage_arguments (int argc, char **argv, unsigned *percent, unsigned *seed);
+
+/* So many of the long proof's rounds, and at least one. */
+unsigned stage_part (unsigned full, unsigned percent);
 
 /* A server that runs, with these settings (NULL: none of its own; ended by NULL), and a broker that
  * does not yet, told of it by its socket. */

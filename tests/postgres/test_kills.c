@@ -86,13 +86,13 @@ static void kill_both (stage_t *stage)
 
 static void run (void (*fault) (stage_t *stage), unsigned full, const char *name, bool broker_lives)
 {
-    unsigned kills = (full * percent + 99) / 100;
+    unsigned kills = stage_part (full, percent);
     static load_t load;
     stage_t stage;
     stage_init (&stage, NULL);
     daemon_start (&stage.broker);
     pid_t broker = stage.broker.pid;
-    load_options_t options = {.endpoint = stage.broker.endpoint,
+    load_options_t options = {.endpoints = {stage.broker.endpoint},
                               .submitters = 2,
                               .workers = 2,
                               .subscribers = 2,

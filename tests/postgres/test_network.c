@@ -31,15 +31,10 @@ enum {
 static unsigned percent = PERCENT;
 static unsigned seed = 1;
 
-static unsigned part_of (unsigned full)
-{
-    return (full * percent + 99) / 100;
-}
-
 static void begin (load_t *load, stage_t *stage)
 {
     daemon_start (&stage->broker);
-    load_options_t options = {.endpoint = stage->broker.endpoint,
+    load_options_t options = {.endpoints = {stage->broker.endpoint},
                               .submitters = 2,
                               .workers = 2,
                               .subscribers = 1,
@@ -76,7 +71,7 @@ static void test_connections_that_are_cut (void **state)
     stage_through (&stage, atoi (strrchr (proxy_endpoint (proxy), ':') + 1));
     begin (&load, &stage);
     pid_t broker = stage.broker.pid;
-    for (unsigned i = 0; i < part_of (FAULTS); i++) {
+    for (unsigned i = 0; i < stage_part (FAULTS, percent); i++) {
         if (rand_r (&seed) % 3 != 0)
             proxy_cut (proxy, (proxy_cut_t) (rand_r (&seed) % PROXY_CUTS));
         proxy_set (proxy, (proxy_mode_t) (rand_r (&seed) % PROXY_MODES));
@@ -113,7 +108,7 @@ static void test_a_database_that_stands_still (void **state)
     stage_init (&stage, NULL);
     begin (&load, &stage);
     pid_t broker = stage.broker.pid;
-    for (unsigned i = 0; i < part_of (PAUSES); i++) {
+    for (unsigned i = 0; i < stage_part (PAUSES, percent); i++) {
         assert_true (signal_server (&stage.server, SIGSTOP) > 0);
         timing_pause ((uint32_t) rand_r (&seed) % PAUSE_MS_MAX);
         signal_server (&stage.server, SIGCONT);
@@ -131,7 +126,7 @@ static void test_a_broker_that_stands_still (void **state)
     stage_init (&stage, NULL);
     begin (&load, &stage);
     pid_t broker = stage.broker.pid;
-    for (unsigned i = 0; i < part_of (PAUSES); i++) {
+    for (unsigned i = 0; i < stage_part (PAUSES, percent); i++) {
         daemon_signal (&stage.broker, SIGSTOP);
         timing_pause ((uint32_t) rand_r (&seed) % PAUSE_MS_MAX);
         daemon_signal (&stage.broker, SIGCONT);

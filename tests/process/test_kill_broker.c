@@ -31,7 +31,7 @@ static void test_nothing_is_lost (void **state)
     daemon_t broker;
     daemon_init (&broker);
     daemon_start (&broker);
-    load_options_t options = {.endpoint = broker.endpoint,
+    load_options_t options = {.endpoints = {broker.endpoint},
                               .submitters = 4,
                               .workers = 4,
                               .subscribers = 2,

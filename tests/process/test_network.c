@@ -61,7 +61,7 @@ static void disturb (proxy_t *proxy, daemon_t *broker)
 static void run_round (proxy_t *proxy, daemon_t *broker)
 {
     static load_t load;
-    load_options_t options = {.endpoint = proxy_endpoint (proxy),
+    load_options_t options = {.endpoints = {proxy_endpoint (proxy)},
                               .submitters = 2,
                               .workers = 2,
                               .subscribers = 2,

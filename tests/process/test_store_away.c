@@ -156,7 +156,7 @@ static void test_nothing_is_lost (void **state)
     static load_t load;
     stage_t stage;
     begin (&stage, LEASE_MS);
-    load_options_t options = {.endpoint = stage.broker.endpoint,
+    load_options_t options = {.endpoints = {stage.broker.endpoint},
                               .submitters = 4,
                               .workers = 4,
                               .subscribers = 2,

@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The one checker of the stress runs: what clients were told, against a final drain, the exported
- * JSONL and the database (I1 to I8, I10).
+ * JSONL and the database (I1 to I8, I10, I14).
  *
  * A history is filled by many threads at once while brokers and connections die. At the end
  * checker_drain asks the broker about every task, checker_events looks at what subscribers saw,
@@ -18,7 +18,7 @@
 
 #include "taskmq.h"
 
-enum { CHECKER_TEXT_MAX = 64, CHECKER_STREAMS_MAX = 8 };
+enum { CHECKER_TEXT_MAX = 64, CHECKER_STREAMS_MAX = 8, CHECKER_FRESH = 8 };
 
 /* What is known about one task. */
 typedef struct fact {
@@ -31,13 +31,27 @@ typedef struct fact {
     uint32_t attempts_seen; /* highest attempt that a worker was given */
     uint64_t attempts;      /* bit n % 64: attempt n was given */
     uint32_t assignments;
-    tmq_status_t ended; /* terminal status that a wait or a get told */
+    tmq_status_t ended;    /* terminal status that a wait or a get told */
+    bool finished;         /* nothing more is to come of it, as somebody was told */
+    uint64_t told_version; /* the newest that any answer told, … */
+    uint64_t told_seq;     /* … and the newest event */
     /* of the final drain */
     tmq_status_t status;
     uint32_t attempt;
     uint64_t version;
     uint64_t seq;
 } fact_t;
+
+/* What had been told of a task when somebody asked for it. */
+typedef struct asked {
+    tmq_id_t id;
+    size_t number;
+    bool accepted;
+    uint64_t version;
+    uint64_t seq;
+    uint32_t attempt;
+    tmq_status_t ended;
+} asked_t;
 
 typedef struct seen_event {
     uint64_t seq;
@@ -67,6 +81,10 @@ typedef struct history {
     size_t accepted;
     size_t cancelled;
     size_t completed;
+    size_t finished;
+    size_t fresh[CHECKER_FRESH]; /* numbers of tasks of which something new was told last */
+    size_t freshened;
+    size_t told; /* answers that could be compared with what had been told before */
     stream_t streams[CHECKER_STREAMS_MAX];
     char broken[512]; /* first contradiction that a client saw; reported by checker_drain */
 } history_t;
@@ -86,9 +104,15 @@ void history_assigned (history_t *self, const tmq_assignment_t *assignment,
                        char result[CHECKER_TEXT_MAX]);
 void history_completed (history_t *self, const tmq_id_t *id, uint32_t attempt, const char *result);
 void history_event (history_t *self, size_t stream, const tmq_event_t *event);
+/* Before somebody asks for a task, by dice: one of which something new was just told, or one of the
+ * newest. False: there is none. */
+bool history_ask (history_t *self, unsigned dice, asked_t *out);
+/* What came of it: an answer says no less than what had been told, by whichever broker, before the
+ * question was asked. NULL for a task that is not there; other codes say nothing. */
+void history_told (history_t *self, const asked_t *asked, int code, const tmq_task_t *task);
 size_t history_accepted_count (history_t *self);
 size_t history_completed_count (history_t *self);
-/* Completed or cancelled: nothing more is to come of them. */
+/* Nothing more is to come of them. */
 size_t history_finished_count (history_t *self);
 /* A contradiction that a client saw; the first one is kept. */
 void history_broken (history_t *self, const char *format, ...)

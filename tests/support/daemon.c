@@ -189,13 +189,29 @@ int daemon_end (daemon_t *self, int signal)
     return wait_for_end (self);
 }
 
-int daemon_exit_code (daemon_t *self)
+static int code_of (const daemon_t *self, int status)
 {
-    int status = wait_for_end (self);
     if (!WIFEXITED (status)) {
         fail_msg ("taskmqd (see %s) was ended by signal %d", self->log, WTERMSIG (status));
     }
     return WEXITSTATUS (status);
+}
+
+int daemon_exit_code (daemon_t *self)
+{
+    int status = wait_for_end (self);
+    return code_of (self, status);
+}
+
+bool daemon_has_ended (daemon_t *self, int *code)
+{
+    int status;
+    if (self->pid == 0 || waitpid (self->pid, &status, WNOHANG) != self->pid) {
+        return false;
+    }
+    self->pid = 0;
+    *code = code_of (self, status);
+    return true;
 }
 
 void daemon_stop (daemon_t *self)

@@ -43,6 +43,8 @@ void daemon_wait_ready (const daemon_t *self);
 int daemon_end (daemon_t *self, int signal);
 /* Waits until the process ends by itself; its exit code, or fails after the patience. */
 int daemon_exit_code (daemon_t *self);
+/* Does not wait. True: it ended by itself, with this exit code; that by a signal fails the test. */
+bool daemon_has_ended (daemon_t *self, int *code);
 /* Clean stop; fails unless the exit code is 0. */
 void daemon_stop (daemon_t *self);
 void daemon_signal (const daemon_t *self, int signal);

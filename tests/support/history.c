@@ -12,7 +12,7 @@
 
 #include "support/checker.h"
 
-enum { INDEX_FIRST = 1024 };
+enum { INDEX_FIRST = 1024, NEWEST = 256 /* tasks that change still */ };
 
 void history_init (history_t *self)
 {
@@ -120,6 +120,21 @@ size_t history_new_task (history_t *self, tmq_id_t *id, char payload[CHECKER_TEX
 
 /* Notes. */
 
+/* The mutex is held, in these two. */
+static void freshen (history_t *self, const fact_t *fact)
+{
+    self->fresh[self->freshened++ % CHECKER_FRESH] = (size_t) (fact - self->facts);
+}
+
+static void finish (history_t *self, fact_t *fact)
+{
+    self->finished += !fact->finished;
+    if (!fact->finished) {
+        freshen (self, fact);
+    }
+    fact->finished = true;
+}
+
 void history_accepted (history_t *self, size_t number, const tmq_receipt_t *receipt)
 {
     pthread_mutex_lock (&self->mutex);
@@ -129,6 +144,7 @@ void history_accepted (history_t *self, size_t number, const tmq_receipt_t *rece
     }
     self->accepted += !fact->accepted;
     fact->accepted = true;
+    freshen (self, fact);
     pthread_mutex_unlock (&self->mutex);
 }
 
@@ -141,6 +157,7 @@ void history_cancelled (history_t *self, size_t number)
     }
     self->cancelled += !fact->cancelled;
     fact->cancelled = true;
+    finish (self, fact);
     fact->ended = TMQ_STATUS_CANCELLED;
     pthread_mutex_unlock (&self->mutex);
 }
@@ -206,6 +223,7 @@ void history_completed (history_t *self, const tmq_id_t *id, uint32_t attempt, c
         fact->completed_by = attempt;
         snprintf (fact->result, sizeof fact->result, "%s", result);
         self->completed++;
+        finish (self, fact);
     }
     pthread_mutex_unlock (&self->mutex);
 }
@@ -233,6 +251,86 @@ void history_event (history_t *self, size_t stream, const tmq_event_t *event)
         }
         to->generation = event->generation;
         to->upto = event->seq;
+        fact_t *fact = find (self, &event->task_id);
+        if (fact != NULL && event->seq > fact->told_seq) {
+            fact->told_seq = event->seq;
+        }
+        if (fact != NULL && tmq_status_terminal (event->status)) {
+            finish (self, fact);
+        }
+    }
+    pthread_mutex_unlock (&self->mutex);
+}
+
+/* What was told before (I14). */
+
+static tmq_status_t ended_as (const fact_t *fact)
+{
+    return fact->completed_by > 0 ? TMQ_STATUS_COMPLETED : fact->ended;
+}
+
+bool history_ask (history_t *self, unsigned dice, asked_t *out)
+{
+    pthread_mutex_lock (&self->mutex);
+    size_t among = self->count < NEWEST ? self->count : NEWEST;
+    if (among > 0) {
+        size_t number = self->count - 1 - dice / 2 % among;
+        if (dice % 2 == 0 && self->freshened >= CHECKER_FRESH) {
+            number = self->fresh[dice / 2 % CHECKER_FRESH];
+        }
+        const fact_t *fact = &self->facts[number];
+        *out = (asked_t){.id = fact->id,
+                         .number = number,
+                         .accepted = fact->accepted,
+                         .version = fact->told_version,
+                         .seq = fact->told_seq,
+                         .attempt = fact->attempts_seen,
+                         .ended = ended_as (fact)};
+    }
+    pthread_mutex_unlock (&self->mutex);
+    return among > 0;
+}
+
+/* The mutex is held. */
+static void compare_told (history_t *self, const asked_t *asked, const tmq_task_t *task)
+{
+    const char *payload = self->facts[asked->number].payload;
+    bool ended = asked->ended != TMQ_STATUS_NONE && task->status != asked->ended;
+    if (task->version < asked->version || task->seq < asked->seq ||
+        task->attempt < asked->attempt || ended) {
+        note (self,
+              "I14: %s was told at version %llu, event %llu, attempt %u, %s; later at %llu, %llu, "
+              "%u, %s",
+              payload, (unsigned long long) asked->version, (unsigned long long) asked->seq,
+              asked->attempt, tmq_status_text (asked->ended), (unsigned long long) task->version,
+              (unsigned long long) task->seq, task->attempt, tmq_status_text (task->status));
+    }
+}
+
+/* The mutex is held. */
+static void keep_told (fact_t *fact, const tmq_task_t *task)
+{
+    if (task->version > fact->told_version) {
+        fact->told_version = task->version;
+    }
+    if (task->seq > fact->told_seq) {
+        fact->told_seq = task->seq;
+    }
+    if (tmq_status_terminal (task->status) && fact->ended == TMQ_STATUS_NONE) {
+        fact->ended = task->status;
+    }
+}
+
+void history_told (history_t *self, const asked_t *asked, int code, const tmq_task_t *task)
+{
+    bool told = asked->version > 0 || asked->seq > 0 || asked->attempt > 0;
+    pthread_mutex_lock (&self->mutex);
+    if (code == TMQ_NOT_FOUND && (asked->accepted || told)) {
+        note (self, "I14: %s was told, later it was not found", self->facts[asked->number].payload);
+    } else if (code == TMQ_OK) {
+        self->told += told;
+        compare_told (self, asked, task);
+        keep_told (&self->facts[asked->number], task);
     }
     pthread_mutex_unlock (&self->mutex);
 }
@@ -250,7 +348,7 @@ size_t history_accepted_count (history_t *self)
 size_t history_finished_count (history_t *self)
 {
     pthread_mutex_lock (&self->mutex);
-    size_t count = self->completed + self->cancelled;
+    size_t count = self->finished;
     pthread_mutex_unlock (&self->mutex);
     return count;
 }

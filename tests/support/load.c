@@ -15,6 +15,10 @@
 enum {
     BATCH = 10,
     PREFETCH = 8,
+    RECONNECT_MS_MAX = 500, /* so that much happens between two kills */
+    ASK_MS = 100,           /* a reader asks anew so often where nobody answers */
+    VISIT_MS = 1000,
+    VISIT_LOOKS = 5,
     LOOK_MS = 100 /* how often a thread looks whether it shall end */
 };
 
@@ -23,23 +27,50 @@ static unsigned draw (load_thread_t *self, unsigned below)
     return (unsigned) rand_r (&self->seed) % below;
 }
 
-static tmq_client_t *connect_to (load_t *load)
+static unsigned endpoints_of (const load_t *load)
+{
+    unsigned count = 0;
+    while (count < LOAD_ENDPOINTS_MAX && load->options.endpoints[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static tmq_client_t *connect_among (load_t *load, const char *const *endpoints, size_t count)
 {
     tmq_client_options_t options;
-    const char *endpoints[] = {load->options.endpoint};
     tmq_error_t error = {0};
     tmq_client_t *client = NULL;
+    uint32_t most_ms = load->options.reconnect_ms_max;
     tmq_client_options_init (&options);
     options.endpoints = endpoints;
-    options.endpoints_count = 1;
-    options.reconnect_ms_max = 500; /* so that much happens between two kills */
+    options.endpoints_count = count;
+    options.reconnect_ms_max = most_ms > 0 ? most_ms : RECONNECT_MS_MAX;
     if (tmq_client_new (&client, &options, &error) != TMQ_OK) {
         history_broken (&load->history, "no client: %s", error.text);
     }
     return client;
 }
 
+static tmq_client_t *connect_to (load_t *load)
+{
+    return connect_among (load, load->options.endpoints, endpoints_of (load));
+}
+
 /* Submitters. */
+
+static size_t make_task (load_t *load, tmq_submit_t *out, char payload[CHECKER_TEXT_MAX])
+{
+    tmq_submit_init (out);
+    size_t number = history_new_task (&load->history, &out->id, payload);
+    out->queue = "load";
+    out->payload = payload;
+    out->payload_bytes = strlen (payload);
+    out->max_attempts = 50;
+    out->backoff_ms = 10;
+    out->ttl_ms = 60 * 60 * 1000;
+    return number;
+}
 
 static void submit_some (load_thread_t *self, tmq_client_t *client, size_t count)
 {
@@ -52,14 +83,7 @@ static void submit_some (load_thread_t *self, tmq_client_t *client, size_t count
     tmq_error_t error = {0};
     memset (receipts, 0, sizeof receipts);
     for (size_t i = 0; i < count; i++) {
-        tmq_submit_init (&tasks[i]);
-        numbers[i] = history_new_task (history, &tasks[i].id, payloads[i]);
-        tasks[i].queue = "load";
-        tasks[i].payload = payloads[i];
-        tasks[i].payload_bytes = strlen (payloads[i]);
-        tasks[i].max_attempts = 50;
-        tasks[i].backoff_ms = 10;
-        tasks[i].ttl_ms = 60 * 60 * 1000;
+        numbers[i] = make_task (load, &tasks[i], payloads[i]);
     }
     uint32_t timeout = load->options.timeout_ms;
     int code = count == 1 ? tmq_submit (&receipts[0], client, &tasks[0], timeout, &error)
@@ -71,6 +95,7 @@ static void submit_some (load_thread_t *self, tmq_client_t *client, size_t count
     for (size_t i = 0; i < count; i++) {
         if (receipts[i].code == TMQ_OK) {
             history_accepted (history, numbers[i], &receipts[i]);
+            atomic_store (&load->accepted_ms, timing_ms ());
         } else {
             history_broken (history, "submit: %s %s", tmq_code_name (receipts[i].code),
                             receipts[i].text);
@@ -261,6 +286,70 @@ static void *subscriber (void *context)
     return NULL;
 }
 
+/* Readers and visitors. Nobody waits for what they did not hear. */
+
+static void look (load_t *load, tmq_client_t *client, unsigned dice)
+{
+    asked_t asked;
+    tmq_task_t *task = NULL;
+    if (!history_ask (&load->history, dice, &asked)) {
+        timing_pause (1);
+        return;
+    }
+    int code = tmq_get (&task, client, &asked.id, ASK_MS, NULL);
+    history_told (&load->history, &asked, code, task);
+    tmq_task_free (task);
+}
+
+static void *reader (void *context)
+{
+    load_thread_t *self = context;
+    load_t *load = self->load;
+    const char *endpoint = load->options.endpoints[self->number % endpoints_of (load)];
+    tmq_client_t *client = connect_among (load, &endpoint, 1);
+    while (client != NULL && !atomic_load (&load->stop_workers)) {
+        look (load, client, (unsigned) rand_r (&self->seed));
+        timing_pause (1);
+    }
+    tmq_client_free (&client);
+    return NULL;
+}
+
+static void visit (load_thread_t *self, tmq_client_t *client)
+{
+    load_t *load = self->load;
+    tmq_submit_t task;
+    tmq_receipt_t receipt = {0};
+    char payload[CHECKER_TEXT_MAX];
+    size_t number = make_task (load, &task, payload);
+    if (tmq_submit (&receipt, client, &task, VISIT_MS, NULL) == TMQ_OK) {
+        history_accepted (&load->history, number, &receipt);
+        if (load->options.cancels &&
+            tmq_cancel (NULL, client, &task.id, "a visit", VISIT_MS, NULL) == TMQ_OK) {
+            history_cancelled (&load->history, number);
+        }
+    }
+    for (unsigned i = 0; i < VISIT_LOOKS; i++) {
+        look (load, client, (unsigned) rand_r (&self->seed));
+    }
+}
+
+static void *visitor (void *context)
+{
+    load_thread_t *self = context;
+    load_t *load = self->load;
+    while (!atomic_load (&load->stop_submitters)) {
+        const char *endpoint = load->options.endpoints[draw (self, endpoints_of (load))];
+        tmq_client_t *client = may_submit (load) ? connect_among (load, &endpoint, 1) : NULL;
+        if (client != NULL && tmq_client_connect (client, VISIT_MS, NULL) == TMQ_OK) {
+            visit (self, client);
+        }
+        tmq_client_free (&client);
+        timing_pause (10);
+    }
+    return NULL;
+}
+
 /* All of them. */
 
 static void begin (load_t *self, void *(*run) (void *), unsigned count)
@@ -282,6 +371,8 @@ void load_start (load_t *self, const load_options_t *options)
     history_init (&self->history);
     begin (self, subscriber, options->subscribers);
     begin (self, worker, options->workers);
+    begin (self, reader, options->readers);
+    begin (self, visitor, options->visitors);
     begin (self, submitter, options->submitters);
 }
 
@@ -299,11 +390,12 @@ void load_finish (load_t *self, uint32_t ms)
     tmq_broker_info_t info = {0};
     tmq_error_t error = {0};
 
+    unsigned quiet = options->workers + options->readers;
     atomic_store (&self->stop_submitters, true);
-    join (self, options->subscribers + options->workers, options->submitters);
+    join (self, options->subscribers + quiet, options->visitors + options->submitters);
     checker_wait (&self->history, client, ms);
     atomic_store (&self->stop_workers, true);
-    join (self, options->subscribers, options->workers);
+    join (self, options->subscribers, quiet);
     tmq_client_free (&client);
 
     /* The workers are gone, so the newest event is the last one. */

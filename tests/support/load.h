@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Clients that keep a broker busy while it is killed, frozen or cut off: submitters, workers and
- * subscribers, each a thread with a client of its own, all writing into one history. */
+/* Clients that keep a broker busy while it is killed, frozen or cut off: submitters, workers,
+ * subscribers and readers, each a thread with a client of its own, all writing into one history. */
 #ifndef TASKMQ_TESTS_LOAD_H
 #define TASKMQ_TESTS_LOAD_H
 
@@ -12,19 +12,22 @@
 
 #include "support/checker.h"
 
-enum { LOAD_THREADS_MAX = 16 };
+enum { LOAD_THREADS_MAX = 16, LOAD_ENDPOINTS_MAX = 4 };
 
 typedef struct load_options {
-    const char *endpoint;
+    const char *endpoints[LOAD_ENDPOINTS_MAX]; /* every client knows all of them; NULL ends them */
     unsigned submitters;
     unsigned workers;
     unsigned subscribers;
-    size_t open_max;      /* submitters pause while more tasks are unfinished */
-    size_t tasks_max;     /* submitters end after this many tasks in all; 0: when told to */
+    unsigned readers;  /* each at one endpoint alone: it asks on where others were told more */
+    unsigned visitors; /* each comes to one endpoint, submits, looks and leaves, again and again */
+    size_t open_max;   /* submitters pause while more tasks are unfinished */
+    size_t tasks_max;  /* submitters end after this many tasks in all; 0: when told to */
     uint32_t timeout_ms;  /* of every request: longer than any outage, so that all are answered */
     uint32_t work_ms_max; /* a task takes 0..this */
     bool faulty_workers;  /* some attempts fail, some are given back, some report */
     bool cancels;         /* submitters cancel some of their tasks */
+    uint32_t reconnect_ms_max; /* 0: short, so that much happens between two faults */
 } load_options_t;
 
 struct load;
@@ -41,6 +44,7 @@ typedef struct load {
     history_t history;
     atomic_bool stop_submitters;
     atomic_bool stop_workers;
+    atomic_llong accepted_ms;          /* when a submitter last heard that a task is durable */
     atomic_ullong stop_subscribers_at; /* they end when they have taken this event; 0: go on */
     atomic_llong give_up_ms;           /* ... and at this time in any case; 0: never */
     load_thread_t threads[LOAD_THREADS_MAX];

@@ -72,7 +72,7 @@ void postgres_need (void)
 
 /* Life. */
 
-void postgres_init (postgres_t *self)
+static void make_home (postgres_t *self)
 {
     memset (self, 0, sizeof *self);
     const char *parent = getenv ("TMPDIR");
@@ -81,7 +81,31 @@ void postgres_init (postgres_t *self)
     snprintf (self->home, sizeof self->home, "%s/tmq-pg-XXXXXX", parent);
     if (mkdtemp (self->home) == NULL)
         fail_msg ("cannot make %s: %s", self->home, strerror (errno));
+}
+
+void postgres_init (postgres_t *self)
+{
+    make_home (self);
     assert_int_equal (run_script ((const char *[]){"make", self->home, NULL}), 0);
+}
+
+static int port_of (const postgres_t *self)
+{
+    return self->port != 0 ? self->port : DEFAULT_PORT;
+}
+
+void postgres_copy (postgres_t *self, const postgres_t *primary)
+{
+    char port[16];
+    snprintf (port, sizeof port, "%d", port_of (primary));
+    assert_int_equal (run_script ((const char *[]){"copy", self->home, primary->home, port, NULL}),
+                      0);
+}
+
+void postgres_init_standby (postgres_t *self, const postgres_t *primary)
+{
+    make_home (self);
+    postgres_copy (self, primary);
 }
 
 static int free_port (void)
@@ -163,7 +187,7 @@ void postgres_uri (const postgres_t *self, const char *role, const char *databas
                    char out[POSTGRES_URI_SIZE])
 {
     snprintf (out, POSTGRES_URI_SIZE, "postgresql:///%s?host=%s&port=%d&user=%s", database,
-              self->home, self->port != 0 ? self->port : DEFAULT_PORT, role);
+              self->home, port_of (self), role);
 }
 
 void postgres_uri_tcp (int port, char out[POSTGRES_URI_SIZE])

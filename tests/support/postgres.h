@@ -31,6 +31,10 @@ void postgres_need (void);
 void postgres_init (postgres_t *self);
 /* ... and it will listen on a free TCP port of the loopback, too: for a proxy. */
 void postgres_init_tcp (postgres_t *self);
+/* The files of a standby of another server, which runs with wal_level=replica and max_wal_senders:
+ * in a directory of its own, or in the place of what it had. */
+void postgres_init_standby (postgres_t *self, const postgres_t *primary);
+void postgres_copy (postgres_t *self, const postgres_t *primary);
 /* Starts it and waits until it takes connections. */
 void postgres_start (postgres_t *self);
 /* Ends it by a signal and waits for that: SIGINT is a clean stop, SIGQUIT one without a checkpoint;

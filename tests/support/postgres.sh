@@ -6,6 +6,8 @@
 #   postgres.sh needed                   the same, and says nothing when they are there
 #   postgres.sh built                    77: this build cannot speak to it, for want of libpq
 #   postgres.sh make HOME                a server's files in HOME/data
+#   postgres.sh copy HOME SOURCE PORT    those of a standby of the server in SOURCE, which runs; what
+#                                        HOME had before is gone
 #   postgres.sh run HOME [NAME=VALUE...] becomes the server, with these settings
 #   postgres.sh kill PID                 kill -9 of that server with all its processes; they are gone
 #                                        when this returns, but for what their parent has to wait for
@@ -99,6 +101,16 @@ make_server ()
     fi
 }
 
+copy_server ()
+{
+    rm -rf "$1/data"
+    mkdir -m 700 "$1/data"
+    if [ "$(id -u)" -eq 0 ]; then
+        chown "$user:$group" "$1" "$1/data"
+    fi
+    (as_server "$bin/pg_basebackup" -h "$2" -p "$3" -U postgres -D "$1/data" -R -c fast --no-sync)
+}
+
 # Small, quick to start and to end, and as durable as a real one.
 run_server ()
 {
@@ -167,7 +179,7 @@ built)
     printf 'skipped: built without libpq (Debian: libpq-dev)\n' >&2
     exit 77
     ;;
-make | run)
+make | run | copy)
     bin=$(programs)
     find_user
     "${verb}_server" "$@"

@@ -172,7 +172,7 @@ static bool send_bytes (pipe_side_t *side, size_t most)
 static bool is_held (const proxy_t *self, const pair_t *pair, const pipe_side_t *side)
 {
     int mode = atomic_load (&self->mode);
-    return (mode == PROXY_BLACKHOLE_UP && side == &pair->up) ||
+    return mode == PROXY_BLACKHOLE || (mode == PROXY_BLACKHOLE_UP && side == &pair->up) ||
            (mode == PROXY_BLACKHOLE_DOWN && side == &pair->down);
 }
 

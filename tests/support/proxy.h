@@ -19,7 +19,8 @@
     X (3, SPLIT, "every byte by itself")                                                           \
     X (4, BLACKHOLE_UP, "nothing reaches the broker, the connection stands")                       \
     X (5, BLACKHOLE_DOWN, "nothing reaches the client, the connection stands")                     \
-    X (6, REFUSE, "new connections are closed at once")
+    X (6, REFUSE, "new connections are closed at once")                                            \
+    X (7, BLACKHOLE, "nothing passes either way, the connection stands")
 
 typedef enum proxy_mode {
 #define X(number, NAME, text) PROXY_##NAME = number,
