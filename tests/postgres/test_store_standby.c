@@ -368,6 +368,16 @@ static void an_owner_of_the_first_version_is_left_alone (void **state)
     party_free (other);
 }
 
+static void end_sessions (const fixture_t *f, const char *name)
+{
+    char sql[256];
+    snprintf (sql, sizeof sql,
+              "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE application_name LIKE"
+              " 'taskmq %s %%' AND usename = 'taskmq'",
+              name);
+    store_fixture_sql (f, sql);
+}
+
 /* Without work nothing is committed, and what is gone is noticed all the same. */
 static void an_idle_owner_notices_that_something_is_gone (void **state)
 {
@@ -383,8 +393,26 @@ static void an_idle_owner_notices_that_something_is_gone (void **state)
         store_fixture_sql (f, "UPDATE written SET batch = 1");
         timing_pause (100);
     } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
-    store_fixture_sql (f, "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE"
-                          " application_name LIKE 'taskmq beat %' AND usename = 'taskmq'");
+    end_sessions (f, "beat");
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
+    party_free (owner);
+}
+
+/* Rows that were written are gone, and those behind them are to be written: what lies between is in
+ * memory no more, and the newest commit would hide it. */
+static void a_write_back_notices_that_something_is_gone (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    submit (f, owner, 2, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+    store_fixture_sql (f, "UPDATE written SET batch = 1; DELETE FROM task WHERE number = 2");
+    submit (f, owner, 3, STORE_OK);
+    end_sessions (f, "write-back");
+    store_flush (owner->store);
     WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
     party_free (owner);
 }
@@ -422,6 +450,7 @@ int main (void)
         TEST (an_adopter_that_died_in_between_leaves_nothing_out),
         TEST (an_owner_of_the_first_version_is_left_alone),
         TEST (an_idle_owner_notices_that_something_is_gone),
+        TEST (a_write_back_notices_that_something_is_gone),
         TEST (what_was_found_whole_goes_on),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -116,9 +116,21 @@ static store_code_t read_written (pg_tables_t *self, store_error_t *error)
     return code;
 }
 
+static bool is_before (const pg_meta_t *a, const pg_meta_t *b)
+{
+    return a->epoch < b->epoch || (a->epoch == b->epoch && a->batch < b->batch);
+}
+
+/* What was written once and is not now is in memory no more, nor in the journal, so what is written
+ * next would stand for it. */
 static store_code_t open_session (pg_tables_t *self, store_error_t *error)
 {
+    const pg_meta_t known = self->stored;
     store_code_t code = pg_link_open (&self->link, error);
+    if (code == STORE_OK)
+        code = read_written (self, error);
+    if (code == STORE_OK && is_before (&self->stored, &known))
+        return pg_commit_cut (self->store, known.epoch, known.batch, self->stored.batch, error);
     if (code == STORE_OK)
         pg_store_found (self->store, NULL);
     return code;
@@ -202,8 +214,6 @@ static store_code_t try_once (pg_tables_t *self, const work_t *work, bool *lande
     store_code_t code = STORE_OK;
     if (!pg_link_is_open (&self->link)) {
         code = open_session (self, error);
-        if (code == STORE_OK)
-            code = read_written (self, error);
         *landed = code == STORE_OK && work->batch != 0 && self->stored.epoch == self->epoch &&
                   self->stored.batch >= work->batch;
     }
