@@ -417,6 +417,23 @@ static void a_write_back_notices_that_something_is_gone (void **state)
     party_free (owner);
 }
 
+/* An adoption that a promotion lost: another broker has begun an epoch of the same number. */
+static void an_epoch_of_the_same_number_is_another_one (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    store_fixture_sql (f, "UPDATE shard SET owner = 'another one'");
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_FENCED, TIMING_PATIENCE_MS);
+    end_sessions (f, "commits");
+    submit (f, owner, 2, STORE_ERROR_FENCED);
+    party_close (owner);
+    assert_int_equal (
+        store_fixture_sql (f, "SELECT count (*) FROM shard WHERE owner = 'another one'"), 1);
+    party_free (owner);
+}
+
 /* An owner that saw all of its work survive a promotion says so to the next one. */
 static void what_was_found_whole_goes_on (void **state)
 {
@@ -451,6 +468,7 @@ int main (void)
         TEST (an_owner_of_the_first_version_is_left_alone),
         TEST (an_idle_owner_notices_that_something_is_gone),
         TEST (a_write_back_notices_that_something_is_gone),
+        TEST (an_epoch_of_the_same_number_is_another_one),
         TEST (what_was_found_whole_goes_on),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

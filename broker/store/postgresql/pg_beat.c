@@ -20,7 +20,7 @@ enum { BEAT, NEWEST, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
     [BEAT] = "UPDATE shard SET beat = beat + 1, lease_ms = $3::int4, timeline = $4::int4"
-             " WHERE shard = $1::int2 AND epoch = $2::int8",
+             " WHERE shard = $1::int2 AND epoch = $2::int8 AND owner = $5::text",
     [NEWEST] = PG_COMMIT_NEWEST_SQL,
 };
 
@@ -36,8 +36,9 @@ struct pg_beat {
     atomic_int_fast64_t slept_ms;
     pthread_t thread;
     bool runs;
-    pthread_mutex_t lock; /* guards stop */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
+    bool hurry;
     bool stop;
 };
 
@@ -56,6 +57,7 @@ pg_beat_t *pg_beat_new (pg_store_t *store)
     beats_init (&self->beats, lease_ms == 0 ? PG_LEASE_MS : lease_ms);
     pg_link_init (&self->link, &store->target, "beat", TEXTS, STATEMENTS);
     self->link.wait_ms_max = self->beats.lease_ms / 2;
+    self->link.judges = true;
     atomic_init (&self->valid_until, INT64_MIN);
     atomic_init (&self->slept_ms, 0);
     pthread_mutex_init (&self->lock, NULL);
@@ -88,7 +90,8 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     PQclear (row);
     if (newest < last)
         return pg_commit_cut (self->store, self->epoch, last, newest, error);
-    self->timeline = atomic_load (&self->store->target.timeline);
+    self->timeline = self->link.timeline;
+    atomic_store (&self->store->target.whole_timeline, self->timeline);
     return STORE_OK;
 }
 
@@ -105,6 +108,7 @@ static store_code_t beat (pg_beat_t *self, store_error_t *error)
     put_epoch (self, &params);
     pg_param_int4 (&params, (int32_t) self->beats.lease_ms);
     pg_param_int4 (&params, self->timeline);
+    pg_param_text (&params, self->store->owner);
     code = pg_link_change (&self->link, BEAT, &params, &rows, error);
     if (code == STORE_OK && rows == 0)
         return pg_commit_fenced (self->store, self->epoch, error);
@@ -131,8 +135,10 @@ static bool wait_until (pg_beat_t *self, int64_t until_ms)
 {
     struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
     pthread_mutex_lock (&self->lock);
-    while (!self->stop && pthread_cond_timedwait (&self->changed, &self->lock, &until) == 0)
-        continue;
+    bool waits = true;
+    while (waits && !self->stop && !self->hurry)
+        waits = pthread_cond_timedwait (&self->changed, &self->lock, &until) == 0;
+    self->hurry = false;
     bool goes_on = !self->stop;
     pthread_mutex_unlock (&self->lock);
     return goes_on;
@@ -181,6 +187,14 @@ int64_t pg_beat_valid_until (pg_beat_t *self)
     int64_t until = atomic_load (&self->valid_until);
     int64_t slept = slept_ms () - atomic_load (&self->slept_ms);
     return until == INT64_MIN || slept <= 0 ? until : until - slept;
+}
+
+void pg_beat_hurry (pg_beat_t *self)
+{
+    pthread_mutex_lock (&self->lock);
+    self->hurry = true;
+    pthread_cond_broadcast (&self->changed);
+    pthread_mutex_unlock (&self->lock);
 }
 
 void pg_beat_stop (pg_beat_t *self)

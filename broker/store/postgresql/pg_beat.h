@@ -24,6 +24,9 @@ store_code_t pg_beat_start (pg_beat_t *self, uint64_t epoch, store_error_t *erro
 /* CLOCK_MONOTONIC in ms, as store_valid_until. Time for which the machine slept counts, too. Any
  * thread. */
 int64_t pg_beat_valid_until (pg_beat_t *self);
+/* The database was out of reach: the next beat is made at once, since it looks whether what was
+ * acknowledged is still there. Any thread. */
+void pg_beat_hurry (pg_beat_t *self);
 void pg_beat_stop (pg_beat_t *self);  /* one that does not run may be stopped */
 void pg_beat_free (pg_beat_t **self); /* accepts a NULL object */
 

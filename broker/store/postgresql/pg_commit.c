@@ -27,7 +27,8 @@ static const char *const TEXTS[STATEMENTS] = {
     [APPEND] = "WITH own AS (SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c'"
                " AND epoch = $2::int8 FOR UPDATE)"
                " INSERT INTO journal SELECT $1::int2, $2::int8, $3::int8, $4::bytea FROM own",
-    [BEAT] = "UPDATE shard SET beat = beat + 1 WHERE shard = $1::int2 AND epoch = $2::int8",
+    [BEAT] = "UPDATE shard SET beat = beat + 1 WHERE shard = $1::int2 AND epoch = $2::int8"
+             " AND owner = $3::text",
     [LOCK] = "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c' AND epoch = $2::int8"
              " FOR UPDATE",
     [NEWEST] = PG_COMMIT_NEWEST_SQL,
@@ -51,6 +52,7 @@ pg_commit_t *pg_commit_new (pg_store_t *store)
     pg_commit_t *self = memory_zero (1, sizeof (*self));
     self->store = store;
     pg_link_init (&self->link, &store->target, "commits", TEXTS, STATEMENTS);
+    self->link.judges = true;
     return self;
 }
 
@@ -127,11 +129,13 @@ static store_code_t beat_and_lock (pg_commit_t *self, store_error_t *error)
     uint64_t rows = 0;
     pg_params_t params;
     put_epoch (self, &params);
+    pg_param_text (&params, self->store->owner);
     store_code_t code = pg_link_do (&self->link, "SET LOCAL lock_timeout = '2s'", error);
     if (code == STORE_OK)
         code = pg_link_change (&self->link, BEAT, &params, &rows, error);
     if (code == STORE_OK && rows == 0)
         return fenced (self, error);
+    put_epoch (self, &params);
     if (code == STORE_OK)
         code = pg_link_change (&self->link, LOCK, &params, &rows, error);
     if (code == STORE_OK && rows == 0)
@@ -205,6 +209,7 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool *landed, sto
     uint64_t last = pg_commit_last (self);
     if (newest < last || (newest != batch && newest != last))
         return pg_commit_cut (self->store, self->epoch, last, newest, error);
+    atomic_store (&self->store->target.whole_timeline, self->link.timeline);
     if (batch != 0)
         atomic_fetch_add (&self->store->unknown_commits, 1);
     snprintf (text, sizeof (text), "commit %llu %s", (unsigned long long) batch,

@@ -355,7 +355,7 @@ static store_code_t check_safe (pg_link_t *self, const PGresult *shown, store_er
     return STORE_OK;
 }
 
-static store_code_t check_same (const pg_link_t *self, const PGresult *shown, store_error_t *error)
+static store_code_t check_same (pg_link_t *self, const PGresult *shown, store_error_t *error)
 {
     pg_target_t *target = self->target;
     int64_t system_id = (int64_t) strtoull (PQgetvalue (shown, 0, SHOWN_SYSTEM), NULL, 10);
@@ -366,11 +366,20 @@ static store_code_t check_same (const pg_link_t *self, const PGresult *shown, st
                            "known %lld)",
                            target->where, (long long) system_id, (long long) known);
     atomic_store (&target->system_id, system_id);
-    atomic_store (&target->timeline,
-                  (int) strtol (PQgetvalue (shown, 0, SHOWN_TIMELINE), NULL, 16));
+    self->timeline = (int32_t) strtol (PQgetvalue (shown, 0, SHOWN_TIMELINE), NULL, 16);
+    atomic_store (&target->timeline, self->timeline);
     atomic_store (&target->unreplicated, shows (shown, SHOWN_STANDBYS, ""));
     atomic_store (&target->unsummed, shows (shown, SHOWN_SUMS, "off"));
     return STORE_OK;
+}
+
+/* Rows of a database that lost something would be told as if they were all, or written over. */
+static store_code_t check_whole (pg_link_t *self, store_error_t *error)
+{
+    int whole = atomic_load (&self->target->whole_timeline);
+    if (self->judges || whole == 0 || whole == self->timeline)
+        return STORE_OK;
+    return lose (self, "it was promoted, and whether it has all is not known yet", error);
 }
 
 static store_code_t check_server (pg_link_t *self, store_error_t *error)
@@ -392,6 +401,8 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
         code = check_safe (self, shown, error);
     if (code == STORE_OK)
         code = check_same (self, shown, error);
+    if (code == STORE_OK)
+        code = check_whole (self, error);
     PQclear (shown);
     return code;
 }

@@ -38,7 +38,8 @@ static const char *const TEXTS[STATEMENTS] = {
              " timeline = $5::int4, generation = $6::int8, beat = beat + 1"
              " WHERE shard = $1::int2",
     [FENCE] = "UPDATE fence SET epoch = $2::int8 WHERE shard = $1::int2",
-    [RELEASE] = "UPDATE shard SET owner = NULL WHERE shard = $1::int2 AND epoch = $2::int8",
+    [RELEASE] = "UPDATE shard SET owner = NULL WHERE shard = $1::int2 AND epoch = $2::int8"
+                " AND owner = $3::text",
 };
 
 /* What table shard says. */
@@ -353,6 +354,7 @@ store_code_t pg_own_release (pg_store_t *store, uint64_t epoch, store_error_t *e
     pg_params_clear (&params);
     pg_param_int2 (&params, PG_SHARD);
     pg_param_int8 (&params, (int64_t) epoch);
+    pg_param_text (&params, store->owner);
     store_code_t code = pg_link_open (&link, error);
     if (code == STORE_OK)
         code = pg_link_run (&link, RELEASE, &params, NULL, error);

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "store/behind.h"
+#include "store/postgresql/pg_instance.h"
 #include "store/postgresql/pg_link.h"
 #include "store/store_backend.h"
 
@@ -33,11 +34,12 @@ typedef struct pg_store {
     struct pg_watch *watch;   /* pg_watch.h: of the keeper's thread */
     struct pg_kept *load;     /* of the server thread */
     struct pg_kept *due;
-    struct pg_readers *readers; /* pg_readers.h */
-    struct pg_blobs *blobs;     /* pg_blobs.h: of the thread that has the bodies */
-    bool taken_over;            /* from an owner that stood still */
-    bool owned;                 /* store_own was done … */
-    uint64_t epoch;             /* … from this epoch on */
+    struct pg_readers *readers;     /* pg_readers.h */
+    struct pg_blobs *blobs;         /* pg_blobs.h: of the thread that has the bodies */
+    bool taken_over;                /* from an owner that stood still */
+    bool owned;                     /* store_own was done … */
+    uint64_t epoch;                 /* … from this epoch on */
+    char owner[PG_OWNER_TEXT_SIZE]; /* … as table shard has us */
 
     atomic_int_fast64_t away_since; /* mono; 0: it is not */
     /* At the start and at the end nobody waits for a database that is out of reach: the supervisor

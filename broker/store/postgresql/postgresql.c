@@ -41,6 +41,7 @@ void pg_store_lost (pg_store_t *self, const store_error_t *error)
         return;
     pg_store_say (self, DATABASE_AWAY, error->text);
     pg_keeper_hurry (self->keeper);
+    pg_beat_hurry (self->beat);
 }
 
 bool pg_store_is_away (pg_store_t *self)
@@ -238,9 +239,10 @@ static void pg_stats (store_t *base, store_stats_t *out)
 
 static void pg_free (pg_store_t *self)
 {
-    pg_beat_free (&self->beat);
+    pg_beat_stop (self->beat); /* each of these threads may hurry the other one */
     behind_free (self->behind);
     pg_keeper_free (&self->keeper);
+    pg_beat_free (&self->beat);
     free (self->watch);
     pg_readers_free (&self->readers);
     pg_blobs_free (&self->blobs);
@@ -341,6 +343,7 @@ static store_code_t take (pg_store_t *self, int stop_fd, pg_owned_t *owned, stor
     if (code != STORE_OK)
         return code;
     self->taken_over = owned->from[0] != '\0';
+    memcpy (self->owner, owned->instance.owner, sizeof (self->owner));
     say_adopted (self, owned);
     return pg_beat_start (self->beat, owned->epoch, error);
 }
