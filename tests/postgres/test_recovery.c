@@ -1,0 +1,120 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* How long it takes from a kill -9 of the owner until another broker acknowledges a submit, with so
+ * many live tasks, by clients as they are made when nothing is set. It prints; it asserts only that
+ * no task is missing.
+ *
+ *     test_recovery [--percent N] [--seed N]      CI: 1 percent: few tasks, the shortest lease */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cluster.h"
+#include "support/cmocka_all.h"
+#include "support/timing.h"
+
+enum {
+    PERCENT = 1,
+    KILLS = 40, /* with 10,000 and 100,000 live tasks; a tenth with 1,000,000 */
+    BATCH = 1000,
+    SUBMIT_MS = 120000,
+    SLACK = 1000 /* places for what is submitted meanwhile: a broker takes a million */
+};
+
+static unsigned percent = PERCENT;
+static unsigned seed = 1;
+
+static tmq_client_t *client_of (const cluster_t *cluster)
+{
+    const char *endpoints[LOAD_ENDPOINTS_MAX];
+    tmq_client_options_t options;
+    tmq_client_t *client = NULL;
+    cluster_endpoints (cluster, endpoints);
+    tmq_client_options_init (&options);
+    options.endpoints = endpoints;
+    options.endpoints_count = cluster->count;
+    assert_int_equal (tmq_client_new (&client, &options, NULL), TMQ_OK);
+    return client;
+}
+
+/* Tasks that nobody takes. */
+static void submit (tmq_client_t *client, size_t count)
+{
+    static tmq_submit_t tasks[BATCH];
+    static tmq_receipt_t receipts[BATCH];
+    static char payload[200];
+    tmq_error_t error = {0};
+    memset (payload, 'x', sizeof payload);
+    for (size_t done = 0; done < count;) {
+        size_t some = count - done < BATCH ? count - done : BATCH;
+        for (size_t i = 0; i < some; i++) {
+            tmq_submit_init (&tasks[i]);
+            tasks[i].queue = "waiting";
+            tasks[i].payload = payload;
+            tasks[i].payload_bytes = sizeof payload;
+        }
+        if (tmq_submit_batch (receipts, client, tasks, some, SUBMIT_MS, &error) != TMQ_OK)
+            fail_msg ("%s", error.text);
+        for (size_t i = 0; i < some; i++)
+            if (receipts[i].code != TMQ_OK)
+                fail_msg ("%s: %s", tmq_code_name (receipts[i].code), receipts[i].text);
+        done += some;
+    }
+}
+
+static void measure (size_t tasks, unsigned kills, const char *lease)
+{
+    static cluster_times_t times;
+    char name[128];
+    cluster_t cluster;
+    times.count = 0;
+    cluster_init (&cluster, 2, false, lease, seed);
+    cluster_start (&cluster);
+    tmq_client_t *client = client_of (&cluster);
+    submit (client, tasks);
+    for (unsigned i = 0; i < kills; i++) {
+        unsigned owner = cluster_owner (&cluster, &cluster.stage.server);
+        timing_pause ((uint32_t) rand_r (&seed) % 1000); /* anywhere between two beats */
+        int64_t killed_ms = timing_ms ();
+        cluster_kill (&cluster, owner);
+        submit (client, 1);
+        cluster_time (&times, timing_ms () - killed_ms);
+        daemon_t *standby = &cluster.brokers[owner];
+        unlink (standby->log);
+        daemon_spawn (standby);
+        WAIT_FOR (daemon_logged (standby, "DATABASE-STANDBY"), TIMING_PATIENCE_MS);
+    }
+    tmq_client_free (&client);
+    unsigned owner = cluster_owner (&cluster, &cluster.stage.server);
+    cluster_stop (&cluster, 1 - owner);
+    daemon_stop (&cluster.brokers[owner]);
+    assert_int_equal (postgres_number (&cluster.stage.server, "SELECT count (*) FROM taskmq.task"),
+                      tasks + kills);
+    cluster_destroy (&cluster);
+    snprintf (name, sizeof name, "from the kill to a submit, %zu live tasks, lease %s", tasks,
+              lease);
+    cluster_print_times (&times, name);
+}
+
+static void test_times (void **state)
+{
+    (void) state;
+    bool all = percent > PERCENT;
+    measure (10000, stage_part (KILLS, percent), all ? "4s" : "2s");
+    if (all) {
+        measure (10000, stage_part (KILLS, percent), "2s");
+        measure (100000, stage_part (KILLS, percent), "4s");
+        measure (1000000 - SLACK, stage_part (KILLS / 10, percent), "4s");
+    }
+}
+
+int main (int argc, char **argv)
+{
+    stage_arguments (argc, argv, &percent, &seed);
+    const struct CMUnitTest tests[] = {cmocka_unit_test (test_times)};
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
