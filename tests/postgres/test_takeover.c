@@ -20,7 +20,7 @@
 enum {
     PERCENT = 1,
     KILLS = 700,
-    KILLS_OF_THREE = 300,
+    KILLS_OF_THREE = 200,
     KILLS_OF_BOTH = 100,
     PAUSES = 200,
     PARTITIONS = 200,
