@@ -79,7 +79,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"archive_gaps", store.archive_gaps},
         {"store_full", self->full},
         {"store_away_ms", (uint64_t) store_away_ms (self->store)},
-        {"adopted", store.taken_over},
+        {"taken_over", store.taken_over},
         {"unknown_commits", store.unknown_commits},
         {"database_pinned_ms", store.pinned_ms},
         {"access_stale", access_file_is_stale (self->access)},

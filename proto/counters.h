@@ -215,7 +215,7 @@
        "above 0: free space where the data is")                                                    \
     X (store_away_ms, "for how long the store is out of reach; that of one machine never is",      \
        "above 0: see to the database")                                                             \
-    X (adopted, "1: this start took over from a broker that gave no sign any more", "")            \
+    X (taken_over, "1: this start took over from a broker that gave no sign any more", "")         \
     X (unknown_commits, "whose answer was lost, so that it was found out whether they landed",     \
        "grows: look at the network before the database")                                           \
     X (database_pinned_ms, "age of the oldest transaction of others that keeps what was deleted",  \

@@ -45,7 +45,7 @@ run 0 taskctl result "$id"
 out_has '^ONE$'
 run 0 taskctl -o json stats
 grep -q '"lease_left_ms":' out || fail 'stats tell nothing of the lease'
-grep -q '"adopted":0' out || fail 'the first owner took over from nobody'
+grep -q '"taken_over":0' out || fail 'the first owner took over from nobody'
 
 # a third one that was not told to wait
 run 4 taskmqd --data "$room/third" --store postgresql --database "$database"
@@ -71,7 +71,7 @@ run 0 taskctl wait "$two"
 run 0 taskctl result "$two"
 out_has '^TWO$'
 run 0 taskctl -o json stats
-grep -q '"adopted":1' out || fail 'stats do not tell that it took over'
+grep -q '"taken_over":1' out || fail 'stats do not tell that it took over'
 run 0 taskctl get "$id"
 eventually grep -q "$two" b/data/events.jsonl
 eventually grep -q "$id" b/data/tasks.jsonl

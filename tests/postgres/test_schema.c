@@ -24,7 +24,7 @@ static store_code_t prepare_with (const database_options_t *options, store_error
     if (code == STORE_OK)
         code = pg_schema_prepare (&target, error);
     if (code == STORE_OK)
-        code = pg_schema_upgrade (&target, error);
+        code = pg_schema_upgrade (&target, 0, NULL, error);
     pg_target_destroy (&target);
     return code;
 }

@@ -4,6 +4,7 @@
 
 /* Several stores on one database: who waits, who takes over and when, and what becomes of an owner
  * that was taken over from. */
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -236,6 +237,49 @@ static void locks_of_an_owner_that_stands_still_are_freed (void **state)
     take_over (*state, HANG);
 }
 
+/* Who could not finish its adoption owns nothing, and waits on: it begins anew when it can. */
+static void an_adoption_that_finds_locks_owns_nothing (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *standby = party_new (f, true, NULL);
+    party_own (owner, STORE_OK);
+    party_begin (standby);
+    WAIT_FOR (waits (standby), TIMING_PATIENCE_MS);
+    char *uri = calloc (1, POSTGRES_URI_SIZE);
+    assert_non_null (uri);
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    char sql[128];
+    snprintf (sql, sizeof sql, "BEGIN; LOCK TABLE %s.fence IN EXCLUSIVE MODE",
+              store_fixture_schema (f));
+    PQclear (PQexec (holder, sql));
+    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    stop_beats (f, FAIL);
+    /* All tries of one look wait for the lock and give up; then it looks again. */
+    WAIT_FOR (store_fixture_sql (f, "SELECT count (*) FROM pg_stat_activity WHERE application_name"
+                                    " LIKE 'taskmq adoption %' AND wait_event_type = 'Lock'") == 1,
+              TIMING_PATIENCE_MS);
+    WAIT_FOR (atomic_load (&standby->done) ||
+                  store_fixture_sql (f, "SELECT count (*) FROM pg_stat_activity WHERE"
+                                        " application_name LIKE 'taskmq adoption %'"
+                                        " AND query LIKE 'SELECT owner%' AND state = 'idle'"
+                                        " AND query NOT LIKE '%FOR UPDATE'") == 1,
+              TIMING_PATIENCE_MS);
+    assert_false (atomic_load (&standby->done));
+    assert_int_equal (store_fixture_sql (f, "SELECT epoch FROM shard"), owner->boot.epoch);
+    assert_false (was_said (standby, DATABASE_ADOPTED, ""));
+    PQfinish (holder);
+    party_end (standby, STORE_OK);
+    assert_int_equal (standby->boot.epoch, owner->boot.epoch + 1);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM fence WHERE epoch = (SELECT"
+                                            " epoch FROM shard)"),
+                      3);
+    free (uri);
+    party_free (owner);
+    party_free (standby);
+}
+
 static void one_of_two_takes_over_and_the_other_waits_on (void **state)
 {
     fixture_t *f = *state;
@@ -395,6 +439,12 @@ static void an_idle_owner_notices_that_something_is_gone (void **state)
     } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
     end_sessions (f, "beat");
     WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
+    /* Whoever goes on with what is there begins a history of its own. */
+    party_t *next = party_new (f, true, NULL);
+    next->database.failover_synchronous = true;
+    party_own (next, STORE_OK);
+    assert_true (next->boot.generation != owner->boot.generation);
+    party_free (next);
     party_free (owner);
 }
 
@@ -404,6 +454,7 @@ static void a_write_back_notices_that_something_is_gone (void **state)
 {
     fixture_t *f = *state;
     party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* only when it is asked for */
     party_own (owner, STORE_OK);
     submit (f, owner, 1, STORE_OK);
     submit (f, owner, 2, STORE_OK);
@@ -460,6 +511,7 @@ int main (void)
         TEST (a_clean_stop_hands_over),
         TEST (an_owner_that_gives_no_sign_is_taken_over_from),
         TEST (locks_of_an_owner_that_stands_still_are_freed),
+        TEST (an_adoption_that_finds_locks_owns_nothing),
         TEST (one_of_two_takes_over_and_the_other_waits_on),
         TEST (one_that_waits_can_be_stopped),
         TEST (who_is_no_standby_is_refused_or_takes_over),

@@ -14,14 +14,18 @@
 #include "store/postgresql/pg_schema.h"
 #include "timestamp.h"
 
-enum { AGAIN_MS = 250 /* between two tries to reach the database */ };
+enum {
+    AGAIN_MS = 250, /* between two tries to reach the database */
+    WAIT_MS_MAX = 5000
+};
 
-enum { BEAT, NEWEST, STATEMENTS };
+enum { BEAT, NEWEST, TERMINATE, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
     [BEAT] = "UPDATE shard SET beat = beat + 1, lease_ms = $3::int4, timeline = $4::int4"
              " WHERE shard = $1::int2 AND epoch = $2::int8 AND owner = $5::text",
     [NEWEST] = PG_COMMIT_NEWEST_SQL,
+    [TERMINATE] = PG_COMMIT_TERMINATE_SQL,
 };
 
 struct pg_beat {
@@ -29,6 +33,7 @@ struct pg_beat {
     pg_link_t link;
     beats_t beats;
     uint64_t epoch;
+    int32_t old_pid;  /* of the server's process that we spoke to last */
     int32_t timeline; /* on which all that was acknowledged was found */
     /* Of the last beat: until when it holds by the monotonic clock, and how far the clock that
      * counts sleep, too, was before that one. */
@@ -57,6 +62,8 @@ pg_beat_t *pg_beat_new (pg_store_t *store)
     beats_init (&self->beats, lease_ms == 0 ? PG_LEASE_MS : lease_ms);
     pg_link_init (&self->link, &store->target, "beat", TEXTS, STATEMENTS);
     self->link.wait_ms_max = self->beats.lease_ms / 2;
+    if (self->link.wait_ms_max > WAIT_MS_MAX)
+        self->link.wait_ms_max = WAIT_MS_MAX;
     self->link.judges = true;
     atomic_init (&self->valid_until, INT64_MIN);
     atomic_init (&self->slept_ms, 0);
@@ -89,10 +96,25 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     uint64_t newest = (uint64_t) pg_int8 (row, 0, 0);
     PQclear (row);
     if (newest < last)
-        return pg_commit_cut (self->store, self->epoch, last, newest, error);
+        return pg_commit_cut (&self->link, self->store, self->epoch, last, newest, error);
     self->timeline = self->link.timeline;
     atomic_store (&self->store->target.whole_timeline, self->timeline);
     return STORE_OK;
+}
+
+/* A beat that was given up may still wait in the server, for a lock or for a standby, and does not
+ * notice that nobody listens: without this each try would leave another session there. */
+static store_code_t open_link (pg_beat_t *self, store_error_t *error)
+{
+    pg_params_t params;
+    store_code_t code = pg_link_open (&self->link, error);
+    pg_params_clear (&params);
+    pg_param_int4 (&params, self->old_pid);
+    if (code == STORE_OK && self->old_pid != 0)
+        code = pg_link_run (&self->link, TERMINATE, &params, NULL, error);
+    if (code == STORE_OK)
+        self->old_pid = self->link.pid;
+    return code;
 }
 
 static store_code_t beat (pg_beat_t *self, store_error_t *error)
@@ -100,7 +122,7 @@ static store_code_t beat (pg_beat_t *self, store_error_t *error)
     uint64_t rows = 0;
     pg_params_t params;
     bool fresh = !pg_link_is_open (&self->link);
-    store_code_t code = fresh ? pg_link_open (&self->link, error) : STORE_OK;
+    store_code_t code = fresh ? open_link (self, error) : STORE_OK;
     if (code != STORE_OK)
         return code;
     int64_t slept = slept_ms ();

@@ -4,6 +4,7 @@
 
 #include "store/postgresql/pg_commit.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,8 +33,7 @@ static const char *const TEXTS[STATEMENTS] = {
     [LOCK] = "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c' AND epoch = $2::int8"
              " FOR UPDATE",
     [NEWEST] = PG_COMMIT_NEWEST_SQL,
-    [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
-                  " WHERE pid = $1::int4 AND usename = current_user",
+    [TERMINATE] = PG_COMMIT_TERMINATE_SQL,
 };
 
 struct pg_commit {
@@ -91,9 +91,16 @@ store_code_t pg_commit_fenced (const pg_store_t *store, uint64_t epoch, store_er
                        store->target.where, (unsigned long long) epoch);
 }
 
-store_code_t pg_commit_cut (const pg_store_t *store, uint64_t epoch, uint64_t last, uint64_t newest,
-                            store_error_t *error)
+store_code_t pg_commit_cut (pg_link_t *link, const pg_store_t *store, uint64_t epoch, uint64_t last,
+                            uint64_t newest, store_error_t *error)
 {
+    char mark[160];
+    store_error_t ignored;
+    pg_link_rollback (link);
+    snprintf (mark, sizeof (mark),
+              "UPDATE shard SET timeline = %d WHERE shard = %d AND epoch = %" PRIu64,
+              PG_TIMELINE_CUT, PG_SHARD, epoch);
+    pg_link_do (link, mark, &ignored); /* as well as it goes: it ends in any case */
     return store_fail (error, STORE_ERROR_CUT,
                        "%s: commit %llu of epoch %llu was acknowledged, and the newest that is "
                        "there is %llu: the database lost it, or another one was restored",
@@ -208,7 +215,7 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool *landed, sto
     *landed = newest == batch;
     uint64_t last = pg_commit_last (self);
     if (newest < last || (newest != batch && newest != last))
-        return pg_commit_cut (self->store, self->epoch, last, newest, error);
+        return pg_commit_cut (&self->link, self->store, self->epoch, last, newest, error);
     atomic_store (&self->store->target.whole_timeline, self->link.timeline);
     if (batch != 0)
         atomic_fetch_add (&self->store->unknown_commits, 1);

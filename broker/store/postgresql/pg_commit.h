@@ -15,6 +15,10 @@
 
 typedef struct pg_commit pg_commit_t;
 
+/* Ends the server's process $1, if it is a session of ours. */
+#define PG_COMMIT_TERMINATE_SQL                                                                    \
+    "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"                                      \
+    " WHERE pid = $1::int4 AND usename = current_user AND application_name LIKE 'taskmq %'"
 /* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables. */
 #define PG_COMMIT_NEWEST_SQL                                                                       \
     "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"                           \
@@ -38,8 +42,9 @@ int64_t pg_commit_waits_ms (const pg_commit_t *self);
 
 /* Fill error with what has happened, and return its code. */
 store_code_t pg_commit_fenced (const pg_store_t *store, uint64_t epoch, store_error_t *error);
-store_code_t pg_commit_cut (const pg_store_t *store, uint64_t epoch, uint64_t last, uint64_t newest,
-                            store_error_t *error);
+/* This one also marks the data by the link, so that whoever takes over begins a new history. */
+store_code_t pg_commit_cut (pg_link_t *link, const pg_store_t *store, uint64_t epoch, uint64_t last,
+                            uint64_t newest, store_error_t *error);
 
 /* A row of the journal holds the batches of one commit, each with its length before it. Takes the
  * one at *place apart, which moves behind it. *out is NULL at the end; it belongs to the caller.

@@ -159,6 +159,7 @@ static store_code_t make_settings (pg_target_t *self, const database_options_t *
         "SET search_path = %s; SET synchronous_commit = %s; SET jit = off;"
         " SET plan_cache_mode = force_generic_plan; SET statement_timeout = 0;"
         " SET lock_timeout = 0; SET idle_session_timeout = 0;"
+        " SET client_connection_check_interval = '2s';"
         " SET idle_in_transaction_session_timeout = '5s';"
         " SET default_transaction_isolation = 'read committed';"
         " SET default_transaction_deferrable = off; SET bytea_output = 'hex';"

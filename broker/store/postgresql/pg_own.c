@@ -18,19 +18,22 @@ enum {
     LOOK_MS = 250, /* between two looks at an owner */
     LOOK_WAIT_MS = 2000,
     TRIES = 5, /* each waits 2 s for locks */
-    TEXT_SIZE = 384
+    TEXT_SIZE = 384,
+    NO_BEATS = -1
 };
 
-enum { LOOK, LOOK_AND_LOCK, TERMINATE, TAKE, FENCE, RELEASE, STATEMENTS };
+enum { LOOK, LOOK_AND_LOCK, VERSION, TERMINATE, TAKE, FENCE, RELEASE, STATEMENTS };
 
-/* The first version of the table has no lease: its owners do not beat. */
+/* The first version of the table has no lease, and its owners do not beat: -1. 0 stands there until
+ * the first beat of an owner. */
 #define SHARD_SQL                                                                                  \
     "SELECT owner, epoch, beat, generation, system_id, timeline,"                                  \
-    " coalesce ((to_jsonb (s) ->> 'lease_ms')::int4, 0) FROM shard s WHERE shard = $1::int2"
+    " coalesce ((to_jsonb (s) ->> 'lease_ms')::int4, -1) FROM shard s WHERE shard = $1::int2"
 
 static const char *const TEXTS[STATEMENTS] = {
     [LOOK] = SHARD_SQL,
     [LOOK_AND_LOCK] = SHARD_SQL " FOR UPDATE",
+    [VERSION] = "SELECT version FROM meta",
     [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
                   " WHERE application_name LIKE 'taskmq % ' || $1::text"
                   " AND usename = current_user AND pid <> pg_backend_pid ()",
@@ -51,7 +54,7 @@ typedef struct shard {
     uint64_t generation;
     int64_t system_id; /* 0: nobody owned it yet, or a copy that is to go on */
     int32_t timeline;
-    int64_t lease_ms; /* 0: its owner does not beat */
+    int64_t lease_ms; /* NO_BEATS: a version whose owners do not beat; 0: none did yet */
 } shard_t;
 
 typedef enum verdict {
@@ -63,6 +66,7 @@ typedef enum verdict {
 typedef struct taker {
     pg_store_t *store;
     pg_link_t link;
+    int stop_fd;
     beat_watch_t watch;
     pg_owned_t *out;
     shard_t seen;         /* by the newest look */
@@ -119,14 +123,15 @@ static bool has_ended (const taker_t *self)
     const shard_t *seen = &self->seen;
     const pg_instance_t *instance = &self->out->instance;
     return !seen->owned || pg_instance_was (instance, seen->owner) ||
-           (seen->lease_ms == 0 && pg_instance_was_unplaced (instance, seen->owner));
+           (seen->lease_ms == NO_BEATS && pg_instance_was_unplaced (instance, seen->owner));
 }
 
-/* The lease is the owner's: it believes in that one, whatever ours is. */
+/* The lease is the owner's: it believes in that one, whatever ours is. One that did not beat yet
+ * believes in nothing. */
 static bool stands_still (taker_t *self, int64_t now_ms)
 {
     const shard_t *seen = &self->seen;
-    self->watch.lease_ms = seen->lease_ms;
+    self->watch.lease_ms = seen->lease_ms == 0 ? PG_LEASE_MS : seen->lease_ms;
     bool still = beat_watch_saw (&self->watch, seen->epoch, seen->beat, now_ms);
     self->out->silent_ms = still ? now_ms - self->watch.since_ms : 0;
     return still;
@@ -139,7 +144,7 @@ static verdict_t judge (taker_t *self)
     self->out->silent_ms = 0;
     if (has_ended (self))
         return VERDICT_TAKE;
-    if (seen->lease_ms == 0)
+    if (seen->lease_ms == NO_BEATS)
         return standby ? VERDICT_WAIT : VERDICT_REFUSE;
     if (stands_still (self, clock_ms (CLOCK_MONOTONIC)))
         return VERDICT_TAKE;
@@ -167,7 +172,7 @@ static void tell_waiting (taker_t *self)
     self->told = true;
     self->told_epoch = self->seen.epoch;
     pg_instance_text (self->seen.owner, owner, sizeof (owner));
-    if (self->seen.lease_ms == 0)
+    if (self->seen.lease_ms == NO_BEATS)
         snprintf (text, sizeof (text),
                   "%s owns the data, and is of a version that gives no signs: it is waited for "
                   "until it stops",
@@ -176,13 +181,22 @@ static void tell_waiting (taker_t *self)
         snprintf (text, sizeof (text),
                   "%s owns the data: this broker takes over when that stops, or gives no sign for "
                   "%lld ms",
-                  owner, (long long) self->seen.lease_ms);
+                  owner, (long long) self->watch.lease_ms);
     else
         snprintf (text, sizeof (text),
                   "%s owned the data and did not stop cleanly: whether it lives is known in %lld "
                   "ms",
-                  owner, (long long) self->seen.lease_ms);
+                  owner, (long long) self->watch.lease_ms);
     pg_store_say (self->store, DATABASE_STANDBY, text);
+}
+
+static store_code_t pause_look (int stop_fd, int ms, store_error_t *error)
+{
+    struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
+    if (poll (&stop, 1, ms) > 0 && (stop.revents & POLLIN) != 0)
+        return store_fail (error, STORE_ERROR_STOPPED,
+                           "stopped while another broker owns the data");
+    return STORE_OK;
 }
 
 /* Adopting. */
@@ -195,9 +209,10 @@ static void choose_generation (const taker_t *self, const shard_t *row)
     pg_owned_t *out = self->out;
     bool known = row->timeline != 0;
     bool copied = known && row->system_id == 0;
+    bool cut = row->timeline == PG_TIMELINE_CUT;
     bool promoted = known && row->timeline != atomic_load (&store->target.timeline);
     out->generation = row->generation;
-    out->promoted = copied || (promoted && !store->database.failover_synchronous);
+    out->promoted = cut || copied || (promoted && !store->database.failover_synchronous);
     uint64_t fresh = 0;
     if (out->promoted && getrandom (&fresh, sizeof (fresh), 0) == (ssize_t) sizeof (fresh))
         out->generation = fresh >> 1 | 1; /* as everywhere: fits int64, not 0 */
@@ -212,6 +227,19 @@ static store_code_t judge_system (const taker_t *self, const shard_t *row, store
                            "is the one to go on with: UPDATE %s.shard SET system_id = 0",
                            target->where, target->schema);
     return STORE_OK;
+}
+
+/* Before an epoch is spent on tables that this version cannot use. */
+static store_code_t judge_version (taker_t *self, store_error_t *error)
+{
+    PGresult *row;
+    const pg_target_t *target = &self->store->target;
+    store_code_t code = pg_link_run (&self->link, VERSION, NULL, &row, error);
+    if (code != STORE_OK)
+        return code;
+    int32_t version = PQntuples (row) == 1 ? pg_int4 (row, 0, 0) : 0;
+    PQclear (row);
+    return version <= PG_SCHEMA_VERSION ? STORE_OK : pg_schema_newer (target, version, error);
 }
 
 static store_code_t take (taker_t *self, store_error_t *error)
@@ -241,34 +269,46 @@ static store_code_t take (taker_t *self, store_error_t *error)
 static store_code_t adopt (taker_t *self, bool *taken, store_error_t *error)
 {
     shard_t row;
+    memset (&row, 0, sizeof (row));
     store_code_t code = pg_link_begin (&self->link, error);
     if (code == STORE_OK)
         code = pg_link_do (&self->link, "SET LOCAL lock_timeout = '2s'", error);
     if (code == STORE_OK)
         code = read_shard (self, LOOK_AND_LOCK, &row, error);
-    *taken = code == STORE_OK && row.epoch == self->seen.epoch && row.beat == self->seen.beat;
-    if (*taken)
+    bool same = code == STORE_OK && row.epoch == self->seen.epoch && row.beat == self->seen.beat;
+    if (same)
         code = judge_system (self, &row, error);
-    if (*taken && code == STORE_OK) {
+    if (same && code == STORE_OK)
+        code = judge_version (self, error);
+    if (same && code == STORE_OK) {
         self->out->epoch = row.epoch + 1;
         choose_generation (self, &row);
         code = take (self, error);
-        if (code == STORE_OK)
-            code = pg_link_commit (&self->link, error);
+    }
+    if (same && code == STORE_OK) {
+        code = pg_link_commit (&self->link, error);
+        *taken = code == STORE_OK; /* not before: what is rolled back is owned by nobody */
     }
     pg_link_rollback (&self->link);
     return code;
 }
 
-/* The owner may stand still in the middle of something, and its sessions with locks: they end. */
-static store_code_t terminate_old (taker_t *self, store_error_t *error)
+static store_code_t terminate (taker_t *self, const char *owner, store_error_t *error)
 {
     char tag[PG_TAG_SIZE];
     pg_params_t params;
-    pg_instance_tag (self->seen.owner, tag);
+    pg_instance_tag (owner, tag);
     pg_params_clear (&params);
     pg_param_text (&params, tag);
     return pg_link_run (&self->link, TERMINATE, &params, NULL, error);
+}
+
+/* The owner may stand still in the middle of something, and its sessions with locks: they end. So do
+ * our own of an adoption whose answer was lost. */
+static store_code_t terminate_old (taker_t *self, store_error_t *error)
+{
+    store_code_t code = terminate (self, self->seen.owner, error);
+    return code == STORE_OK ? terminate (self, self->out->instance.owner, error) : code;
 }
 
 static store_code_t adopt_through_locks (taker_t *self, bool *taken, store_error_t *error)
@@ -277,6 +317,8 @@ static store_code_t adopt_through_locks (taker_t *self, bool *taken, store_error
     for (int i = 0; code == STORE_ERROR_BUSY && i < TRIES; i++) {
         code = adopt (self, taken, error);
         if (code == STORE_ERROR_BUSY && terminate_old (self, error) != STORE_OK)
+            return error->code;
+        if (code == STORE_ERROR_BUSY && pause_look (self->stop_fd, 0, error) != STORE_OK)
             return error->code;
     }
     return code != STORE_ERROR_BUSY
@@ -291,17 +333,6 @@ static void note_before (taker_t *self)
     bool other = self->seen.owned && !pg_instance_was_unplaced (&out->instance, self->seen.owner);
     snprintf (out->from, sizeof (out->from), "%s",
               other || out->silent_ms > 0 ? self->seen.owner : "");
-}
-
-/* Waiting. */
-
-static store_code_t pause_look (int stop_fd, store_error_t *error)
-{
-    struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
-    if (poll (&stop, 1, LOOK_MS) > 0 && (stop.revents & POLLIN) != 0)
-        return store_fail (error, STORE_ERROR_STOPPED,
-                           "stopped while another broker owns the data");
-    return STORE_OK;
 }
 
 /* One look, and what follows from it. */
@@ -320,7 +351,7 @@ static store_code_t try_once (taker_t *self, bool *taken, store_error_t *error)
 
 store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store_error_t *error)
 {
-    taker_t self = {.store = store, .out = out};
+    taker_t self = {.store = store, .out = out, .stop_fd = stop_fd};
     bool taken = false;
     *out = (pg_owned_t){.epoch = 0};
     store_code_t code = pg_instance_read (&out->instance, store->options.directory, error);
@@ -338,7 +369,7 @@ store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store
             code = STORE_OK;
         }
         if (code == STORE_OK && !taken)
-            code = pause_look (stop_fd, error);
+            code = pause_look (stop_fd, LOOK_MS, error);
     }
     if (code == STORE_OK)
         note_before (&self);
@@ -351,6 +382,7 @@ store_code_t pg_own_release (pg_store_t *store, uint64_t epoch, store_error_t *e
     pg_link_t link;
     pg_params_t params;
     pg_link_init (&link, &store->target, "end", TEXTS, STATEMENTS);
+    link.wait_ms_max = LOOK_WAIT_MS;
     pg_params_clear (&params);
     pg_param_int2 (&params, PG_SHARD);
     pg_param_int8 (&params, (int64_t) epoch);

@@ -148,7 +148,12 @@ static const char *const STEPS[PG_SCHEMA_VERSION][STEP_TEXTS_MAX] = {
     {ADD_BLOBS, NULL},
 };
 
-enum { HAS_SCHEMA, HAS_META, READ_VERSION, LOCK, STATEMENTS };
+enum { HAS_SCHEMA, HAS_META, READ_VERSION, LOCK, OWN, STATEMENTS };
+
+enum {
+    LOOK_WAIT_MS = 30000,   /* a start that only looks, or makes small tables, … */
+    STEP_WAIT_MS = 3600000, /* … and one that rewrites large ones */
+};
 
 static const char *const TEXTS[STATEMENTS] = {
     /* Whether it is there, empty, and ours to make things in. */
@@ -160,6 +165,8 @@ static const char *const TEXTS[STATEMENTS] = {
                  " AND attname = 'version' AND EXISTS (SELECT 1 FROM pg_attribute WHERE"
                  " attrelid = to_regclass ($1::text || '.fence') AND attname = 'part')",
     [READ_VERSION] = "SELECT version FROM meta",
+    [OWN] = "SELECT 1 FROM shard WHERE shard = 0 AND epoch = $1::int8 AND owner = $2::text"
+            " FOR UPDATE",
     [LOCK] = "SELECT pg_advisory_xact_lock (hashtext ('taskmq schema ' || $1::text))",
 };
 
@@ -207,6 +214,13 @@ static store_code_t look (pg_link_t *link, found_t *found, store_error_t *error)
     return found->ours ? read_version (link, &found->version, error) : STORE_OK;
 }
 
+store_code_t pg_schema_newer (const pg_target_t *target, int32_t version, store_error_t *error)
+{
+    return store_fail (error, STORE_ERROR_NEWER,
+                       "%s: schema %s was written by a newer version (%d, known up to %d)",
+                       target->where, target->schema, version, PG_SCHEMA_VERSION);
+}
+
 /* Decides whose this is before anything is written. */
 static store_code_t judge (const pg_link_t *link, const found_t *found, store_error_t *error)
 {
@@ -217,9 +231,7 @@ static store_code_t judge (const pg_link_t *link, const found_t *found, store_er
                            "another name",
                            target->where, target->schema);
     if (found->version > PG_SCHEMA_VERSION)
-        return store_fail (error, STORE_ERROR_NEWER,
-                           "%s: schema %s was written by a newer version (%d, known up to %d)",
-                           target->where, target->schema, found->version, PG_SCHEMA_VERSION);
+        return pg_schema_newer (target, found->version, error);
     if (found->version < PG_SCHEMA_VERSION && !found->may)
         return store_fail (error, STORE_ERROR_ACCESS,
                            "%s: the role may not make schema %s: grant it CREATE on the database, "
@@ -236,17 +248,47 @@ static store_code_t lock (pg_link_t *link, store_error_t *error)
     return pg_link_run (link, LOCK, &params, NULL, error);
 }
 
+/* Who brings the tables to a version. */
+typedef struct upgrade {
+    int32_t version;
+    uint64_t epoch;    /* of the owner; … */
+    const char *owner; /* … NULL: there is none yet, and the tables are made */
+} upgrade_t;
+
+/* What changes tables holds the row of their owner: nobody takes over meanwhile. */
+static store_code_t prove (pg_link_t *link, const upgrade_t *self, store_error_t *error)
+{
+    PGresult *row;
+    pg_params_t params;
+    if (self->owner == NULL)
+        return STORE_OK;
+    pg_params_clear (&params);
+    pg_param_int8 (&params, (int64_t) self->epoch);
+    pg_param_text (&params, self->owner);
+    store_code_t code = pg_link_run (link, OWN, &params, &row, error);
+    if (code == STORE_OK && PQntuples (row) == 0)
+        code =
+            store_fail (error, STORE_ERROR_FENCED, "%s: another broker took over from epoch %llu",
+                        link->target->where, (unsigned long long) self->epoch);
+    PQclear (row);
+    return code;
+}
+
 /* One step, inside its transaction; *done: there was none to do. */
-static store_code_t step (pg_link_t *link, int32_t upto, bool *done, store_error_t *error)
+static store_code_t step (pg_link_t *link, const upgrade_t *self, bool *done, store_error_t *error)
 {
     char text[160];
-    found_t found;
-    store_code_t code = lock (link, error);
+    found_t found = {.version = 0};
+    store_code_t code = pg_link_do (link, "SET LOCAL lock_timeout = '5s'", error);
+    if (code == STORE_OK)
+        code = lock (link, error);
     if (code == STORE_OK)
         code = look (link, &found, error);
     if (code == STORE_OK)
         code = judge (link, &found, error);
-    *done = code == STORE_OK && found.version >= upto;
+    *done = code == STORE_OK && found.version >= self->version;
+    if (code == STORE_OK && !*done)
+        code = prove (link, self, error);
     if (code != STORE_OK || *done)
         return code;
     snprintf (text, sizeof (text), "CREATE SCHEMA IF NOT EXISTS %s", link->target->schema);
@@ -257,28 +299,32 @@ static store_code_t step (pg_link_t *link, int32_t upto, bool *done, store_error
     return code;
 }
 
-static store_code_t bring_to (pg_target_t *target, int32_t version, store_error_t *error)
+/* Locks that stay taken are waited for as a database that is out of reach: a start may be told to
+ * stop meanwhile. */
+static store_code_t bring_to (pg_target_t *target, const upgrade_t *self, store_error_t *error)
 {
     pg_link_t maker;
     pg_link_init (&maker, target, "schema", TEXTS, STATEMENTS);
+    maker.wait_ms_max = self->owner == NULL ? LOOK_WAIT_MS : STEP_WAIT_MS;
     store_code_t code = pg_link_open (&maker, error);
     for (bool done = false; code == STORE_OK && !done;) {
         code = pg_link_begin (&maker, error);
         if (code == STORE_OK)
-            code = step (&maker, version, &done, error);
+            code = step (&maker, self, &done, error);
         if (code == STORE_OK)
             code = pg_link_commit (&maker, error);
     }
     pg_link_close (&maker);
-    return code;
+    return code == STORE_ERROR_BUSY ? STORE_ERROR_AWAY : code;
 }
 
 store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error)
 {
-    return bring_to (target, 1, error);
+    return bring_to (target, &(upgrade_t){.version = 1}, error);
 }
 
-store_code_t pg_schema_upgrade (pg_target_t *target, store_error_t *error)
+store_code_t pg_schema_upgrade (pg_target_t *target, uint64_t epoch, const char *owner,
+                                store_error_t *error)
 {
-    return bring_to (target, PG_SCHEMA_VERSION, error);
+    return bring_to (target, &(upgrade_t){PG_SCHEMA_VERSION, epoch, owner}, error);
 }

@@ -33,10 +33,11 @@
 
 enum {
     PG_SCHEMA_VERSION = 3,
-    PG_SHARD = 0,      /* the only one */
-    PG_FENCES = 3,     /* rows of a shard, … */
-    PG_FENCES_MIN = 2, /* … and of tables that are to be brought to this version */
-    PG_MARK_PLACE = 16 /* marks stand behind the labels */
+    PG_TIMELINE_CUT = -1, /* in place of one: an owner found that something of its work is gone */
+    PG_SHARD = 0,         /* the only one */
+    PG_FENCES = 3,        /* rows of a shard, … */
+    PG_FENCES_MIN = 2,    /* … and of tables that are to be brought to this version */
+    PG_MARK_PLACE = 16    /* marks stand behind the labels */
 };
 
 /* Makes the schema where there is none, and judges one that is there. Its tables stay as they are:
@@ -44,9 +45,13 @@ enum {
  * STORE_ERROR_NEWER: a newer version made it. STORE_ERROR_FOREIGN: a schema of that name belongs to
  * somebody else. STORE_ERROR_ACCESS: the role may not do it. */
 store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error);
+/* Fills error with what a version is that we do not know, and returns its code. */
+store_code_t pg_schema_newer (const pg_target_t *target, int32_t version, store_error_t *error);
 /* Brings it to this version, each step in a transaction of its own, so that it may be killed at any
- * point. Two that try at once wait for each other. Only who owns the data does this. Errors: the
+ * point. Only who owns the data does this, and each step proves it by the epoch and the owner's
+ * text (STORE_ERROR_FENCED). owner NULL: they were just made, and nobody owns them. Errors: the
  * same. */
-store_code_t pg_schema_upgrade (pg_target_t *target, store_error_t *error);
+store_code_t pg_schema_upgrade (pg_target_t *target, uint64_t epoch, const char *owner,
+                                store_error_t *error);
 
 #endif

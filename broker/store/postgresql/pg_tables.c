@@ -130,7 +130,8 @@ static store_code_t open_session (pg_tables_t *self, store_error_t *error)
     if (code == STORE_OK)
         code = read_written (self, error);
     if (code == STORE_OK && is_before (&self->stored, &known))
-        return pg_commit_cut (self->store, known.epoch, known.batch, self->stored.batch, error);
+        return pg_commit_cut (&self->link, self->store, known.epoch, known.batch,
+                              self->stored.batch, error);
     if (code == STORE_OK)
         pg_store_found (self->store, NULL);
     return code;

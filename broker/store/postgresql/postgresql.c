@@ -339,13 +339,15 @@ static store_code_t take (pg_store_t *self, int stop_fd, pg_owned_t *owned, stor
 {
     store_code_t code = pg_own_take (self, stop_fd, owned, error);
     if (code == STORE_OK)
-        code = pg_schema_upgrade (&self->target, error);
+        code = pg_schema_upgrade (&self->target, owned->epoch, owned->instance.owner, error);
     if (code != STORE_OK)
         return code;
     self->taken_over = owned->from[0] != '\0';
     memcpy (self->owner, owned->instance.owner, sizeof (self->owner));
-    say_adopted (self, owned);
-    return pg_beat_start (self->beat, owned->epoch, error);
+    code = pg_beat_start (self->beat, owned->epoch, error);
+    if (code == STORE_OK)
+        say_adopted (self, owned);
+    return code;
 }
 
 static store_code_t recover (pg_store_t *self, const pg_owned_t *owned, boot_t *boot,
