@@ -303,8 +303,8 @@ static store_code_t terminate (taker_t *self, const char *owner, store_error_t *
     return pg_link_run (&self->link, TERMINATE, &params, NULL, error);
 }
 
-/* The owner may stand still in the middle of something, and its sessions with locks: they end. So do
- * our own of an adoption whose answer was lost. */
+/* The owner may stand still in the middle of something, and its sessions with locks: they end. So
+ * do our own of an adoption whose answer was lost. */
 static store_code_t terminate_old (taker_t *self, store_error_t *error)
 {
     store_code_t code = terminate (self, self->seen.owner, error);
