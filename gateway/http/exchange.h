@@ -26,7 +26,7 @@ enum {
     EXCHANGE_PEER_SIZE = 64,
     EXCHANGE_TRACE_SIZE = 56,
     EXCHANGE_SPAN_SIZE = 17,
-    EXCHANGE_LIMIT_SIZE = 96
+    EXCHANGE_LIMIT_SIZE = 144
 };
 
 /* What a stream carries. */

@@ -308,12 +308,15 @@ static void limit_body (const service_t *self, exchange_t *exchange)
     } limits[] = {[BODY_JSON] = {SETTING_JSON_BYTES_MAX, "json_bytes_max"},
                   [BODY_RAW] = {SETTING_RAW_BYTES_MAX, "raw_bytes_max"}};
     const body_kind_t kind = exchange->route->body;
+    const bool submits =
+        exchange->route->run == submit_json || exchange->route->run == submit_batch;
     if (kind == BODY_NONE)
         return;
     exchange->body_bytes_max = self->settings.numbers[limits[kind].setting];
     snprintf (exchange->body_limit, sizeof exchange->body_limit,
-              "the body has more bytes than '%s' allows, %" PRIu64, limits[kind].key,
-              exchange->body_bytes_max);
+              "the body has more bytes than '%s' allows, %" PRIu64 "%s", limits[kind].key,
+              exchange->body_bytes_max,
+              submits ? "; a larger payload is the body of POST /v1/queues/{queue}/tasks" : "");
 }
 
 static bool gate_body (service_t *self, exchange_t *exchange)

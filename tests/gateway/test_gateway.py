@@ -296,6 +296,8 @@ def try_refusals(gateway):
                                      f"Content-Length: {most + 1}\r\n\r\n".encode())
         check("413", statuses, [413])
         assert f"the body has more bytes than '{key}' allows, {most}".encode() in out, out
+        check("the way out", b"a larger payload is the body of POST /v1/queues/{queue}/tasks" in out,
+              key == "json_bytes_max")
     check("page", gateway.get("/problems/not-found", token=None).status, 200)
     check_problem(gateway.get("/problems/none", token=None), 404, "not-found")
 
