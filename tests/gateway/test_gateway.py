@@ -551,6 +551,12 @@ def try_description(gateway, task_id):
     answer = gateway.get("/openapi.json", token=None)
     described = {(method.upper(), path) for path, methods in answer.json["paths"].items()
                  for method in methods}
+    heads = {line for line in described if line[0] == "HEAD"}
+    described -= heads
+    check("HEAD is where GET is", [path for _, path in heads if ("GET", path) not in described], [])
+    for path in ("", "/payload"):
+        check("HEAD", (("HEAD", f"/v1/tasks/{{id}}{path}") in heads,
+                       gateway.ask("HEAD", f"/v1/tasks/{task_id}{path}").status), (True, 200))
     there = {tuple(line.split()[:2]) for line in gateway.run("--routes").stdout.splitlines()}
     check("described and there", sorted(described ^ there), [])
     schemas = answer.json["components"]["schemas"]
