@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 from broker import Broker, die_with_the_test, eventually
@@ -635,6 +636,19 @@ def part_rest():
         check("request id", answer.fields["x-request-id"], "mine")
         printed = gateway.run("--check")
         check("--check", (printed.returncode, printed.stdout.splitlines()[0]), (0, "# 1 tokens"))
+        check_manual()
+
+
+def check_manual():
+    """taskmq-gateway(8) has every limit with its default."""
+    manual = os.path.join(os.environ["TASKMQ_SOURCE"], "docs/man/taskmq-gateway.8.scd")
+    with open(manual, encoding="utf-8") as file:
+        told = re.findall(r"^\*(\w+)\* = (\S+) \(\S+\.\.\S+\)$", file.read(), re.M)
+    with tempfile.TemporaryDirectory() as data:
+        printed = subprocess.run([program("taskmq-gateway"), "--data", data, "--check"], check=True,
+                                 capture_output=True, text=True).stdout
+    limits = printed[printed.index("log_format"):].splitlines()[1:]
+    check("limits", told, [tuple(line.split()[0:3:2]) for line in limits])
 
 
 # Who may do what.
