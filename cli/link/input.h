@@ -10,8 +10,8 @@
 
 /* What helps where a body is larger than the broker takes. */
 #define BODY_LIMIT_HINT                                                                            \
-    "the operator can raise limits/blob_bytes, up to 1G, in the broker's taskmq.conf; then: "      \
-    "taskctl reload"
+    "the operator can raise limits/blob_bytes, up to 1G, in the file that taskmqd was started "    \
+    "with (-c); then: taskctl reload"
 
 /* A file's or stream's bytes ("-": stdin). 0, or an exit code after saying why. At most limit
  * bytes; more is an error. *data is freed by free () and ends with a NUL that does not count. */

@@ -119,7 +119,7 @@ id=$(cat large.id)
 head -c 17000000 /dev/zero >huge
 run 2 taskctl submit q --file huge
 err_has 'the file huge is too large: .*17000000 bytes, at most 16777216 .limits/blob_bytes.'
-err_has '^hint: .*limits/blob_bytes.* taskmq.conf; then: taskctl reload$'
+err_has '^hint: .*limits/blob_bytes.* taskmqd was started with \(-c\); then: taskctl reload$'
 run 2 taskctl submit q --file nothing
 err_has 'cannot read nothing'
 
