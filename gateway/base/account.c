@@ -9,6 +9,8 @@
 account_t *account_new (void)
 {
     account_t *self = calloc (1, sizeof *self);
+    if (self != NULL)
+        self->begins.most = 1;
     return account_retain (self);
 }
 

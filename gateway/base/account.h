@@ -13,10 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/line.h"
+
 typedef struct account {
     uint64_t bytes;   /* of memory */
     uint64_t spooled; /* on the disk, of payloads under way, … */
     size_t uploads;   /* … so many */
+    line_t begins;    /* one of them at a time asks the broker for its place */
     size_t references;
 } account_t;
 

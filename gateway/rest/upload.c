@@ -38,8 +38,9 @@ struct upload {
     uint64_t offset; /* the next byte that the broker wants */
     unsigned begins;
     unsigned standing;
-    turn_t turn;    /* to send a piece; of those under way as many as turns are in memory */
-    bool beginning; /* … or to ask from where on */
+    turn_t turn;       /* to send a piece; of those under way as many as turns are in memory */
+    turn_t begin_turn; /* … or to ask from where on: before that one, among those of the account */
+    bool beginning;
     bool had_turn;
     int64_t moved_ms; /* CLOCK_MONOTONIC: when the broker took a piece */
 };
@@ -58,12 +59,19 @@ static bool reserve (upload_t *self, uint64_t bytes)
     return true;
 }
 
+/* Who comes next has it at once, so this is the last that is done with the two. */
+static void give_turns (upload_t *self)
+{
+    turn_give (&self->turn);
+    turn_give (&self->begin_turn);
+}
+
 void upload_free (upload_t **self)
 {
     upload_t *upload = *self;
     if (upload == NULL)
         return;
-    turn_give (&upload->turn);
+    give_turns (upload);
     spool_close (&upload->file);
     upload->service->uploads.count--;
     upload->service->uploads.bytes -= upload->reserved;
@@ -234,7 +242,7 @@ static void step_done (void *context, tmq_completion_t *completion)
 {
     upload_t *self = context;
     const tmq_part_t *at = completion->part;
-    turn_give (&self->turn);
+    give_turns (self);
     if (completion->code != TMQ_OK) {
         step_failed (self, completion->code, completion->error);
         return;
@@ -264,7 +272,7 @@ static void send_step (upload_t *self, const void *bytes, size_t length)
         link_blob_send (exchange->link, call, &self->blob, self->offset, bytes, length, &error);
     if (code == TMQ_OK)
         return;
-    turn_give (&self->turn);
+    give_turns (self);
     step_failed (self, code, &error);
 }
 
@@ -275,7 +283,7 @@ static void piece_read (void *context, int error, const bytes_t *data)
         send_step (self, data->data, data->length);
         return;
     }
-    turn_give (&self->turn);
+    give_turns (self);
     answer_disk (self->exchange, error);
 }
 
@@ -294,20 +302,24 @@ static void have_turn (void *context)
                     self);
 }
 
-static void take_turn (upload_t *self, bool beginning)
+static void may_begin (void *context)
 {
-    self->beginning = beginning;
+    upload_t *self = context;
     turn_take (&self->turn, link_bodies (self->exchange->link), have_turn, self);
 }
 
+/* The broker has so many places for one owner. However many uploads of his wait for one, a single
+ * one of them stands among the pieces of others. */
 static void begin (upload_t *self)
 {
-    take_turn (self, true);
+    self->beginning = true;
+    turn_take (&self->begin_turn, &self->account->begins, may_begin, self);
 }
 
 static void send_next (upload_t *self)
 {
-    take_turn (self, false);
+    self->beginning = false;
+    turn_take (&self->turn, link_bodies (self->exchange->link), have_turn, self);
 }
 
 static void begin_first (upload_t *self)

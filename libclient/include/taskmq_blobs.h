@@ -37,7 +37,9 @@ TMQ_API int tmq_blob_put_file (tmq_blob_t *out, tmq_client_t *client, int fd, ui
  * TMQ_FRAME_BYTES_MAX bytes; length 0 begins it, or goes on with it. The bytes are copied. The part
  * of the completion says what comes next: more is false when all of it is there; else the broker
  * wants the bytes from offset on. After TMQ_NO_BLOB and TMQ_CONFLICT it is to be begun again. With
- * TMQ_FOREVER it waits while there is no room (TMQ_LIMIT, TMQ_STORE_FULL).
+ * TMQ_FOREVER it waits while there is no room (TMQ_LIMIT, TMQ_STORE_FULL) or no place among the
+ * uploads under way (TMQ_OVERLOADED). With any other timeout a begin that the broker refuses for
+ * now is answered at once, with retry_after_ms: who has many uploads lets others go on meanwhile.
  * Codes: those of tmq_blob_put. */
 TMQ_API int tmq_blob_send_start (tmq_client_t *client, const tmq_blob_t *blob, uint64_t offset,
                                  const void *bytes, size_t length, uint32_t timeout_ms, void *user,

@@ -479,6 +479,8 @@ static bool is_for_later (const core_request_t *request, uint32_t code)
 {
     bool brings = request->op == TMQ_OP_BLOB_BEGIN || request->op == TMQ_OP_BLOB_CHUNK;
     bool lasts = brings && request->deadline_ms == CORE_NEVER;
+    if (request->once)
+        return false;
     return core_reply_is_for_now (code) ||
            (code == TMQ_STORE_FULL && (lasts || core_op_ends_attempt (request->op))) ||
            (code == TMQ_LIMIT && lasts);

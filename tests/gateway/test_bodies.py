@@ -675,6 +675,27 @@ def part_many():
             try_parts(gateway, tokens)
 
 
+def part_places():
+    """The broker takes 16 uploads of an owner at a time: one who has more waits, and nobody else."""
+    count, length = 20, 4 * MIB
+    settings = ["request_timeout = 2m", "body_timeout = 2m", *FAST]
+    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+        many, other = (gateway.make_token(name, "client") for name in ("many", "other"))
+        gateway.reload()
+        bodies = [made(length, 200 + number) for number in range(count)]
+        asked = [Slowly(gateway, length, many) for _ in range(count)]
+        asked.append(Slowly(gateway, MIB, other))
+        for one, body in zip(asked, [*bodies, bytes(MIB)]):
+            one.send(body[:-1])
+        eventually("all are under way", lambda: uploads(gateway)[0] == count + 1)
+        for one, body in zip(asked, [*bodies, bytes(MIB)]):
+            one.link.settimeout(40)  # the broker takes a place back after 60 s, which would help, too
+            one.send(body[-1:])
+        for number, one in enumerate(reversed(asked)):
+            check(f"upload {number}", one.answer().status, 201)
+        await_none(gateway)
+
+
 def try_parts(gateway, tokens):
     def begin(token, length=MIB):
         asked = Slowly(gateway, length, token)
@@ -725,4 +746,5 @@ def part_large():
 
 if __name__ == "__main__":
     {"read": part_read, "cut": part_cut, "slow": part_slow, "stalled": part_stalled, "up": part_up,
-     "left": part_left, "full": part_full, "many": part_many, "large": part_large}[sys.argv[1]]()
+     "left": part_left, "full": part_full, "many": part_many, "places": part_places,
+     "large": part_large}[sys.argv[1]]()

@@ -163,7 +163,7 @@ static void a_refusal_is_an_answer (void **state)
     rig_free (rig);
 }
 
-static const Taskmq__Request *begin_blob (rig_t *rig, int64_t deadline_ms)
+static const Taskmq__Request *begin_blob_once (rig_t *rig, int64_t deadline_ms, bool once)
 {
     static uint8_t hash[TMQ_BLOB_HASH_BYTES];
     core_request_t *request;
@@ -174,10 +174,16 @@ static const Taskmq__Request *begin_blob (rig_t *rig, int64_t deadline_ms)
     begin.blob = &blob;
     assert_int_equal (core_request_message (&request, TMQ_OP_BLOB_BEGIN, &begin.base, NULL),
                       TMQ_OK);
+    request->once = once;
     assert_int_equal (core_start (rig->core, request, (core_target_t){NULL, NULL, NULL},
                                   deadline_ms, rig->now_ms, NULL),
                       TMQ_OK);
     return rig_request (rig, TASKMQ__REQUEST__OP_BLOB_BEGIN);
+}
+
+static const Taskmq__Request *begin_blob (rig_t *rig, int64_t deadline_ms)
+{
+    return begin_blob_once (rig, deadline_ms, false);
 }
 
 /* A result that was worked out is not given up because there is no room for it just now. */
@@ -198,6 +204,25 @@ static void what_has_time_waits_for_room (void **state)
         request = begin_blob (rig, rig->now_ms + 60000);
         rig_refuse (rig, request->id, codes[i], 1000);
         rig_answered (rig, TMQ_OP_BLOB_BEGIN, codes[i]);
+        rig_free (rig);
+    }
+}
+
+/* Who has other uploads does not let them wait behind one that has no place. */
+static void a_refusal_is_the_answer_once (void **state)
+{
+    (void) state;
+    for (int once = 0; once < 2; once++) {
+        rig_t *rig = rig_linked (NULL);
+        const Taskmq__Request *request = begin_blob_once (rig, rig->now_ms + 60000, once);
+        rig_refuse (rig, request->id, TMQ_OVERLOADED, 200);
+        if (once) {
+            rig_answered (rig, TMQ_OP_BLOB_BEGIN, TMQ_OVERLOADED);
+        } else {
+            rig_no_answer (rig);
+            rig_pass (rig, 241);
+            rig_request (rig, TASKMQ__REQUEST__OP_BLOB_BEGIN);
+        }
         rig_free (rig);
     }
 }
@@ -736,6 +761,7 @@ int main (void)
         cmocka_unit_test (overloaded_after_a_lost_link_stays_unknown),
         cmocka_unit_test (a_refusal_is_an_answer),
         cmocka_unit_test (what_has_time_waits_for_room),
+        cmocka_unit_test (a_refusal_is_the_answer_once),
         cmocka_unit_test (no_time_sends_nothing),
         cmocka_unit_test (a_batch_is_split_and_answered_item_by_item),
         cmocka_unit_test (a_batch_is_split_by_bytes),

@@ -233,7 +233,10 @@ int tmq_blob_send_start (tmq_client_t *client, const tmq_blob_t *blob, uint64_t 
         return core_error (error, TMQ_INVALID, "a piece has at most %d bytes", PIECE_BYTES);
     int code = length == 0 ? begin_request (&request, blob, error)
                            : piece_request (&request, blob, offset, bytes, length, error);
-    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+    if (code != TMQ_OK)
+        return code;
+    request->once = length == 0 && timeout_ms != TMQ_FOREVER;
+    return client_begin (client, request, timeout_ms, user, error);
 }
 
 /* Opens nothing: the descriptor is the caller's. To be closed by source_close. */

@@ -195,6 +195,7 @@ struct core_request {
     bool maybe_done;   /* handed to the broker, and no answer says that nothing was done */
     bool maybe_before; /* the same, of an earlier link */
     bool forgotten;    /* nobody wants its answer */
+    bool once;         /* a refusal for now is its answer: who asks repeats it himself */
     int refused;       /* code of the refusal that it waits for */
     uint32_t refused_ms;
     char *refused_text; /* NULL: none */
