@@ -192,6 +192,37 @@ static void tell_unseen (const attach_of_t *of)
           id, LOOKS_MAX);
 }
 
+/* Where it stands among others: 0 for what needs no upload. */
+typedef struct ranked {
+    uint64_t bytes;
+    char *name;
+} ranked_t;
+
+static int compare_ranked (const void *a, const void *b)
+{
+    const ranked_t *one = a;
+    const ranked_t *other = b;
+    if (one->bytes != other->bytes)
+        return one->bytes < other->bytes ? -1 : 1;
+    return strcmp (one->name, other->name);
+}
+
+static void rank_names (const attach_t *self)
+{
+    ranked_t ranked[TMQ_ARTIFACTS_MAX];
+    const size_t count = self->count < TMQ_ARTIFACTS_MAX ? self->count : TMQ_ARTIFACTS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        struct stat info;
+        const bool is_large =
+            fstatat (self->directory, self->names[i], &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            info.st_size > TMQ_FRAME_BYTES_MAX;
+        ranked[i] = (ranked_t){is_large ? (uint64_t) info.st_size : 0, self->names[i]};
+    }
+    qsort (ranked, count, sizeof *ranked, compare_ranked);
+    for (size_t i = 0; i < count; i++)
+        self->names[i] = ranked[i].name;
+}
+
 static void look (attach_t *self, const attach_of_t *of)
 {
     self->directory = open (of->kept, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -214,6 +245,7 @@ static void look (attach_t *self, const attach_of_t *of)
         tell_unseen (of);
     self->names = good.names;
     self->count = good.count;
+    rank_names (self);
     first_free (&bad);
 }
 
@@ -309,12 +341,40 @@ static bool read_slice (attach_t *self, const attach_of_t *of)
     return false;
 }
 
+/* Once for a task: nobody is to wonder why it does not end. */
+static void tell_wait (attach_t *self, const attach_of_t *of)
+{
+    char id[37];
+    if (self->waited || !upload_stands (&self->upload))
+        return;
+    self->waited = true;
+    char *safe = safe_text (of->app, self->names[self->at]);
+    tmq_id_format (&of->assignment->task_id, id);
+    note (of->app, "taskctl: %s: %s is not attached yet, and the task waits for it: %s", id, safe,
+          self->upload.why);
+    free (safe);
+}
+
+/* False: it waits for room that is not waited for any more. */
+static bool go_on_large (attach_t *self, const attach_of_t *of)
+{
+    tell_wait (self, of);
+    if (of->hurry && upload_lacks_room (&self->upload)) {
+        tell (self, of, self->names[self->at], "%s; taskctl was told to stop", self->upload.why);
+        return false;
+    }
+    upload_go_on (&self->upload, of->app->client);
+    return true;
+}
+
 static bool send_large (attach_t *self, const attach_of_t *of)
 {
     if (self->body.bytes < self->length)
         return read_slice (self, of);
     if (!self->upload.user)
         upload_begin (&self->upload, of->app->client, &self->body, self->user);
+    if (!go_on_large (self, of))
+        return false;
     if (self->upload.code != TMQ_OK) {
         tell (self, of, self->names[self->at], "%s", self->upload.why);
         return false;
@@ -372,6 +432,24 @@ attach_state_t attach_run (attach_t *self, const attach_of_t *of, void *user)
     if (self->done)
         tell_rest (self, of);
     return self->done ? ATTACH_DONE : ATTACH_RUNS;
+}
+
+void attach_give_up (attach_t *self, const attach_of_t *of)
+{
+    const tmq_attempt_state_t state = tmq_worker_state (of->worker, of->assignment);
+    if (self->done || state == TMQ_ATTEMPT_CANCELLED || state == TMQ_ATTEMPT_LOST)
+        return;
+    if (!self->begun)
+        look (self, of);
+    self->begun = self->done = true;
+    for (; self->at < self->count && self->at < TMQ_ARTIFACTS_MAX; next_file (self)) {
+        if (self->upload.refused_since_ms > 0)
+            tell (self, of, self->names[self->at], "%s; taskctl was told to stop",
+                  self->upload.why);
+        else
+            tell (self, of, self->names[self->at], "taskctl was told to stop");
+    }
+    tell_rest (self, of);
 }
 
 static void take_refusal (attach_t *self, const attach_of_t *of, const tmq_completion_t *answer)

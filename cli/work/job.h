@@ -94,6 +94,7 @@ typedef struct job {
     uint64_t large_max; /* bytes of it that the broker takes */
     int large_errno;    /* STOP_NO_ROOM: why */
     upload_t upload;
+    bool result_waited; /* it was told that its result waits for room */
     line_t err_line;
     talk_t talk;
     char last_line[TMQ_ERROR_MESSAGE_BYTES_MAX + 1]; /* of stderr */

@@ -10,9 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
-enum { BEGINS_MAX = 8 };
+enum {
+    BEGINS_MAX = 8,
+    STEP_MS = 60 * 1000, /* for the answer to a step: then it is asked again where it stands */
+    AGAIN_MS = 1000,     /* after a refusal that names no time */
+    STANDS_MS = 3000     /* refused in a row: before, it may be that others are just in front */
+};
 
 static void give_up (upload_t *self, int code, const char *why)
 {
@@ -25,11 +31,53 @@ static void send (upload_t *self, tmq_client_t *client, uint64_t offset, const v
                   size_t length)
 {
     tmq_error_t error = {0};
-    const int code = tmq_blob_send_start (client, &self->blob, offset, bytes, length, TMQ_FOREVER,
+    const int code = tmq_blob_send_start (client, &self->blob, offset, bytes, length, STEP_MS,
                                           self->user, &error);
     self->asked = code == TMQ_OK;
     if (code != TMQ_OK)
         give_up (self, code, error.text);
+}
+
+/* It may be said again without harm. With a timeout the library tells it and does not wait itself,
+ * so that we can say what it waits for. */
+static bool passes (int code)
+{
+    return code == TMQ_LIMIT || code == TMQ_STORE_FULL || code == TMQ_OVERLOADED ||
+           code == TMQ_UNAVAILABLE || code == TMQ_STOPPING || code == TMQ_UNREACHABLE ||
+           code == TMQ_TIMEOUT || code == TMQ_UNKNOWN || code == TMQ_OUTBOX_FULL;
+}
+
+static void wait_a_while (upload_t *self, const tmq_completion_t *answer)
+{
+    const uint32_t wait_ms = answer->error ? answer->error->retry_after_ms : 0;
+    if (self->refused_since_ms == 0)
+        self->refused_since_ms = mono_ms ();
+    self->refused_code = answer->code;
+    self->again_at_ms = mono_ms () + (wait_ms > 0 ? wait_ms : AGAIN_MS);
+    snprintf (self->why, sizeof self->why, "%s",
+              answer->error ? answer->error->text : tmq_code_text (answer->code));
+}
+
+void upload_go_on (upload_t *self, tmq_client_t *client)
+{
+    if (self->again_at_ms == 0 || mono_ms () < self->again_at_ms)
+        return;
+    self->again_at_ms = 0;
+    send (self, client, 0, NULL, 0);
+}
+
+bool upload_stands (const upload_t *self)
+{
+    const int code = self->refused_code;
+    return self->again_at_ms > 0 && mono_ms () - self->refused_since_ms >= STANDS_MS &&
+           (code == TMQ_LIMIT || code == TMQ_STORE_FULL || code == TMQ_OVERLOADED ||
+            code == TMQ_UNAVAILABLE);
+}
+
+bool upload_lacks_room (const upload_t *self)
+{
+    return upload_stands (self) &&
+           (self->refused_code == TMQ_LIMIT || self->refused_code == TMQ_STORE_FULL);
 }
 
 void upload_begin (upload_t *self, tmq_client_t *client, const body_t *body, void *user)
@@ -37,6 +85,7 @@ void upload_begin (upload_t *self, tmq_client_t *client, const body_t *body, voi
     self->user = user;
     self->blob = body_blob (body);
     self->whole = self->told = false;
+    self->again_at_ms = 0;
     if (++self->begins > BEGINS_MAX)
         give_up (self, TMQ_CONFLICT, "the broker takes it again and again, and has not got it");
     else
@@ -63,6 +112,8 @@ void upload_take (upload_t *self, tmq_client_t *client, const body_t *body,
                   const tmq_completion_t *answer)
 {
     self->asked = false;
+    if (answer->code == TMQ_OK)
+        self->refused_since_ms = 0;
     if (answer->code == TMQ_OK && answer->part)
         self->whole = !answer->part->more;
     if (self->whole)
@@ -71,6 +122,8 @@ void upload_take (upload_t *self, tmq_client_t *client, const body_t *body,
         send_piece (self, client, body, answer->part->offset);
     else if (answer->code == TMQ_NO_BLOB || answer->code == TMQ_CONFLICT)
         upload_begin (self, client, body, self->user);
+    else if (passes (answer->code))
+        wait_a_while (self, answer);
     else
         give_up (self, answer->code, answer->error ? answer->error->text : "refused");
 }

@@ -81,6 +81,7 @@ typedef struct work {
     uint64_t taken_max; /* --max-tasks */
     size_t reports;     /* on their way to the broker */
     stage_t stage;
+    bool told_to_end; /* by a signal */
     int exit_code;
     uint64_t idle_wall_ms; /* since when nothing runs */
 } work_t;
@@ -119,6 +120,7 @@ static void take_signal (work_t *self)
     struct signalfd_siginfo info;
     if (read (self->signals, &info, sizeof info) != (ssize_t) sizeof info)
         return;
+    self->told_to_end = true;
     if (self->stage == STAGE_OPEN) {
         begin_drain (self);
         if (self->jobs_count)
@@ -176,16 +178,31 @@ static attach_of_t attach_of (const work_job_t *job)
 /* Its artifacts are attached before its outcome is told. */
 static bool is_attaching (work_t *self, work_job_t *job)
 {
-    if (!job->has_kept || job->attach.done || self->stage >= STAGE_GIVING_BACK)
+    if (!job->has_kept || job->attach.done || job->stop != STOP_NONE)
         return false;
-    if (job->stop != STOP_NONE)
+    attach_of_t of = attach_of (job);
+    of.hurry = self->told_to_end;
+    if (self->stage >= STAGE_GIVING_BACK) {
+        attach_give_up (&job->attach, &of);
         return false;
-    const attach_of_t of = attach_of (job);
+    }
     void *user = job->attach.begun ? NULL : (void *) ++self->fetches;
     const attach_state_t state = attach_run (&job->attach, &of, user);
     if (state == ATTACH_CANCELLED)
         job->stop = STOP_CANCELLED;
     return state == ATTACH_RUNS;
+}
+
+/* Once for a task: nobody is to wonder why it does not end. */
+static void tell_result_waits (const work_t *self, work_job_t *job)
+{
+    char id[37];
+    if (job->result_waited || !upload_stands (&job->upload))
+        return;
+    job->result_waited = true;
+    tmq_id_format (&job->assignment->task_id, id);
+    note (self->app, "taskctl: %s: its result is not taken yet, and the task waits for that: %s",
+          id, job->upload.why);
 }
 
 /* A result that is larger than a frame, of a program that ended well, is uploaded before its
@@ -210,6 +227,8 @@ static bool is_uploading (work_t *self, work_job_t *job)
     }
     if (!upload->user)
         upload_begin (upload, self->app->client, &job->large, (void *) ++self->fetches);
+    tell_result_waits (self, job);
+    upload_go_on (upload, self->app->client);
     if (upload->whole && !upload->told) {
         upload->told = true;
         talk_end (job);
