@@ -504,12 +504,6 @@ line_t *link_bodies (link_t *self)
     return &self->bodies;
 }
 
-uint64_t link_blob_bytes_max (const link_t *self)
-{
-    tmq_whoami_t whoami = {.size = sizeof whoami};
-    return tmq_client_whoami (&whoami, self->client) == TMQ_OK ? whoami.blob_bytes_max : 0;
-}
-
 int link_resolve (link_t *self, link_call_t call, const char *suffix, tmq_error_t *error)
 {
     START (1, tmq_resolve_start, suffix);

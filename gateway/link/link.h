@@ -79,8 +79,6 @@ int link_blob_send (link_t *self, link_call_t call, const tmq_blob_t *blob, uint
  * that need a file from a link, and refuses more. Three are for bodies, one is left for logs. */
 enum { LINK_BODIES_MAX = 3 };
 line_t *link_bodies (link_t *self);
-/* How large one may be, as the broker's last welcome said; 0: there was none. */
-uint64_t link_blob_bytes_max (const link_t *self);
 int link_resolve (link_t *self, link_call_t call, const char *suffix, tmq_error_t *error);
 int link_list (link_t *self, link_call_t call, const tmq_list_query_t *in, tmq_error_t *error);
 int link_tally (link_t *self, link_call_t call, const tmq_filter_t *in, tmq_error_t *error);

@@ -5,7 +5,6 @@
 #include "rest/upload.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,17 +185,12 @@ static void piece_came (exchange_t *exchange)
     spool_write (self->file, &exchange->body, piece_written, self);
 }
 
+/* How much the broker takes it says to the begin: a limit that was told before may be another one
+ * now. */
 void upload_expect (exchange_t *exchange)
 {
-    const uint64_t most = link_blob_bytes_max (exchange->link);
     exchange->on_full = piece_came;
     exchange->body_piece_bytes = UPLOAD_PIECE_BYTES;
-    if (most < UPLOAD_PIECE_BYTES || exchange->body_bytes_max <= most)
-        return;
-    exchange->body_bytes_max = most;
-    snprintf (exchange->body_limit, sizeof exchange->body_limit,
-              "the body has more bytes than the broker's 'limits/blob_bytes' allows, %" PRIu64,
-              most);
 }
 
 /* To the broker. */

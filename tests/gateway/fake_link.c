@@ -129,12 +129,6 @@ line_t *link_bodies (link_t *self)
     return &line;
 }
 
-uint64_t link_blob_bytes_max (const link_t *self)
-{
-    (void) self;
-    return 0;
-}
-
 /* No disk: payloads stay in memory. */
 
 spool_file_t *spool_open (spool_t *self)

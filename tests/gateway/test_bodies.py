@@ -479,11 +479,34 @@ def part_up():
         with Gateway(broker, configuration=["raw_bytes_max = 3M", *FAST]) as gateway:
             try_refused(gateway)
     broker = Broker("--config", "{home}/small.conf")
+    limit_blobs(broker, "1M")
+    with broker, Gateway(broker, configuration=["body_timeout = 1s", "request_timeout = 1s", *FAST]) as gateway:
+        try_limit(Stage(broker, gateway))
+
+
+def limit_blobs(broker, size):
     with open(os.path.join(broker.home, "small.conf"), "w", encoding="utf-8") as file:
-        file.write("limits\n    blob_bytes = 1M\n")
-    with broker, Gateway(broker, configuration=FAST) as gateway:
-        refused_early(Slowly(gateway, MIB + 1), 413, "'limits/blob_bytes' allows, 1048576")
-        check("as much as that", gateway.post("/v1/queues/q/tasks", bytes(MIB)).status, 201)
+        file.write(f"limits\n    blob_bytes = {size}\n")
+
+
+def try_limit(stage):
+    """The broker's limit is the one that it has now, and nobody's when it is away."""
+    gateway, broker = stage.gateway, stage.broker
+    data = made(MIB + 1, 29)
+    told = check_problem(gateway.post("/v1/queues/q/tasks", data), 413, "too-large")
+    assert "1048576 (limits/blob_bytes)" in told["detail"], told
+    check("as much as that", gateway.post("/v1/queues/q/tasks", bytes(MIB)).status, 201)
+    broker.process.send_signal(signal.SIGSTOP)
+    check_problem(gateway.post("/v1/queues/q/tasks", data), 503, "unreachable")
+    broker.process.send_signal(signal.SIGCONT)
+    gateway.await_broker()
+    limit_blobs(broker, "2M")
+    stage.ctl("reload")
+    check("after a reload", payload_of(gateway, gateway.post("/v1/queues/q/tasks", data)) == data, True)
+    limit_blobs(broker, "1M")
+    stage.ctl("reload")
+    check_problem(gateway.post("/v1/queues/q/tasks", made(MIB + 1, 30)), 413, "too-large")
+    await_none(gateway)
 
 
 def names_in(directory):
