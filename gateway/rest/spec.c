@@ -29,12 +29,12 @@ static const struct {
     int64_t least;
     int64_t most;
 } numbers[] = {{"priority", FIELD (priority), NUMBER_PRIORITY, 0, 255},
-               {"max_attempts", FIELD (max_attempts), NUMBER_U32, 1, UINT32_MAX},
-               {"backoff_ms", FIELD (backoff_ms), NUMBER_U32, 1, UINT32_MAX},
-               {"lease_ms", FIELD (lease_ms), NUMBER_U32, 1, UINT32_MAX},
+               {"max_attempts", FIELD (max_attempts), NUMBER_U32, 1, TMQ_MAX_ATTEMPTS_MAX},
+               {"backoff_ms", FIELD (backoff_ms), NUMBER_U32, 1, TMQ_BACKOFF_MS_MAX},
+               {"lease_ms", FIELD (lease_ms), NUMBER_U32, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX},
                {"poll_interval_ms", FIELD (poll_interval_ms), NUMBER_U32, 1, UINT32_MAX},
-               {"delay_ms", FIELD (delay_ms), NUMBER_U64, 0, INT64_MAX},
-               {"max_runtime_ms", FIELD (max_runtime_ms), NUMBER_U64, 1, INT64_MAX}};
+               {"delay_ms", FIELD (delay_ms), NUMBER_U64, 0, TMQ_TTL_MS_MAX},
+               {"max_runtime_ms", FIELD (max_runtime_ms), NUMBER_U64, 1, TMQ_TTL_MS_MAX}};
 static const struct {
     const char *name;
     size_t offset;
@@ -96,8 +96,10 @@ static bool put_number (spec_t *self, size_t row, int64_t value)
 /* 0: it never ends. */
 static bool put_ttl (spec_t *self, int64_t ms)
 {
-    if (ms < 0)
-        return wrong (self, "ttl_ms", "ttl_ms is a number of milliseconds, 0 for never");
+    if (ms < 0 || ms > TMQ_TTL_MS_MAX)
+        return wrong (self, "ttl_ms",
+                      "ttl_ms is a number of milliseconds up to %" PRId64 ", 0 for never",
+                      (int64_t) TMQ_TTL_MS_MAX);
     self->submit.ttl_ms = (uint64_t) ms;
     self->submit.ttl_never = ms == 0;
     return true;
@@ -121,6 +123,9 @@ static bool put_label (spec_t *self, const char *key, const char *value)
     if (!name_is_valid (key) || value == NULL || strlen (value) > TMQ_LABEL_BYTES_MAX)
         return wrong (self, "labels", "a label is NAME: a text of at most %d bytes",
                       TMQ_LABEL_BYTES_MAX);
+    for (size_t i = 0; i < self->submit.labels_count; i++)
+        if (strcmp (self->labels[i].key, key) == 0)
+            return wrong (self, "labels", "the label %.64s is given more than once", key);
     if (self->submit.labels_count == TMQ_LABELS_MAX - 1)
         return wrong (self, "labels", "a task has at most %d labels here", TMQ_LABELS_MAX - 1);
     self->labels[self->submit.labels_count++] = (tmq_label_t){key, value};

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "ids.h"
 #include "rest/handlers.h"
 #include "rest/spec.h"
 #include "rest/subject.h"
@@ -166,17 +168,78 @@ void submit_json (exchange_t *exchange)
         start_submission (exchange);
 }
 
+/* The length of a token of RFC 9110. */
+static size_t token_length (const char *text)
+{
+    return strspn (text, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "abcdefghijklmnopqrstuvwxyz");
+}
+
+static bool is_media_type (const char *text)
+{
+    const size_t type = token_length (text);
+    const size_t subtype = text[type] == '/' ? token_length (text + type + 1) : 0;
+    const char *rest = text + type + 1 + subtype;
+    return type > 0 && subtype > 0 && (*rest == '\0' || strchr ("; \t", *rest) != NULL);
+}
+
+/* NULL, or what is wrong with the type of the body; without one it has none. */
+static const char *type_flaw (const http_request_t *request, const char *type)
+{
+    if (http_request_count (request, "content-type") > 1)
+        return "it is given more than once";
+    if (type == NULL || *type == '\0')
+        return NULL;
+    if (strlen (type) > TMQ_CONTENT_TYPE_BYTES_MAX)
+        return "it is too long";
+    if (!utf8_is_valid (type, strlen (type)))
+        return "it is no UTF-8";
+    return is_media_type (type) ? NULL : "it is no media type, as application/octet-stream is one";
+}
+
+/* The bytes are kept as they come: what they are not alone, or what nobody would compare, is not
+ * taken in silence. False: answered. */
+static bool takes_as_it_is (exchange_t *exchange)
+{
+    static const char *const sums[] = {"content-digest", "repr-digest", "digest", "content-md5"};
+    const http_request_t *request = exchange->request;
+    const char *coding = http_request_field (request, "content-encoding");
+    if (http_request_count (request, "content-encoding") > 0 &&
+        (coding == NULL || strcasecmp (coding, "identity") != 0)) {
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_MEDIA_TYPE,
+                                               .detail = "a payload is taken as it is: leave out "
+                                                         "Content-Encoding, and say what it is by "
+                                                         "Content-Type, as application/gzip"});
+        return false;
+    }
+    if (http_request_count (request, "content-range") > 0) {
+        answer_invalid (exchange, "Content-Range", "a payload is sent whole");
+        return false;
+    }
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        if (http_request_count (request, sums[i]) == 0)
+            continue;
+        answer_invalid (exchange, sums[i],
+                        "nobody compares it here: leave it out, and compare the ETag of the "
+                        "payload, its BLAKE2b-256");
+        return false;
+    }
+    return true;
+}
+
 bool submit_raw_begin (exchange_t *exchange)
 {
+    if (!takes_as_it_is (exchange))
+        return false;
     submission_t *submission = keep_state (exchange, sizeof *submission, clear_submission);
     if (submission == NULL)
         return false;
     spec_t *spec = &submission->spec;
     const bool good = spec_from_query (spec, &exchange->target, exchange->parameters[0]);
     const char *type = http_request_field (exchange->request, "content-type");
-    if (type != NULL && strlen (type) > TMQ_CONTENT_TYPE_BYTES_MAX) {
-        answer_invalid (exchange, "Content-Type", "it has more than %d bytes",
-                        TMQ_CONTENT_TYPE_BYTES_MAX);
+    const char *flaw = type_flaw (exchange->request, type);
+    if (flaw != NULL) {
+        answer_invalid (exchange, "Content-Type", "%s", flaw);
         return false;
     }
     spec->submit.content_type = type;

@@ -373,7 +373,7 @@ class Slowly:
         more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
         framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
         self.link.sendall(f"POST {target} HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n{more}"
-                          f"Authorization: Bearer {token or gateway.first_token}\r\n\r\n".encode())
+                          f"Authorization: Bearer {token or gateway.first_token}\r\n\r\n".encode("latin-1"))
 
     def send(self, data):
         self.link.sendall(data)
@@ -441,7 +441,16 @@ def try_refused(gateway):
     for target, more, status in (("/v1/queues/q/tasks?what=1", {}, 400),
                                  ("/v1/queues/a%20b/tasks", {}, 400),
                                  ("/v1/queues/q/tasks", {"Idempotency_Key": "ä"}, 400),
-                                 ("/v1/queues/q/tasks", {"Content_Type": "x" * 300}, 400)):
+                                 ("/v1/queues/q/tasks", {"Content_Type": "x/" + "x" * 300}, 400),
+                                 ("/v1/queues/q/tasks", {"Content_Type": "text/x; name=\xe4"}, 400),
+                                 ("/v1/queues/q/tasks", {"Content_Type": "text"}, 400),
+                                 ("/v1/queues/q/tasks?ttl_ms=315576000001", {}, 400),
+                                 ("/v1/queues/q/tasks?lease_ms=1", {}, 400),
+                                 ("/v1/queues/q/tasks?label=a:1&label=a:2", {}, 400),
+                                 ("/v1/queues/q/tasks", {"Content_Encoding": "gzip"}, 415),
+                                 ("/v1/queues/q/tasks", {"Content_Range": f"bytes 0-{MIB - 1}/{MIB}"}, 400),
+                                 ("/v1/queues/q/tasks", {"Content_MD5": "x"}, 400),
+                                 ("/v1/queues/q/tasks", {"Content_Digest": "sha-256=:x:"}, 400)):
         asked = Slowly(gateway, MIB, target=target, Expect="100-continue", **more)
         check(target, asked.answer().status, status)
     asked = Slowly(gateway, 3 * MIB + 1, Expect="100-continue")
