@@ -44,13 +44,16 @@ static const char *decode (char *text, size_t length, bool plus)
 
 static const char *add_segment (http_target_t *self, char *text, size_t length)
 {
+    /* As it stands some take it for a slash; encoded it is a byte of a name. */
+    if (memchr (text, '\\', length) != NULL)
+        return "the path has a backslash, which is written as %5C";
     const char *flaw = decode (text, length, false);
     if (flaw != NULL)
         return flaw;
     if (self->segments_count == TARGET_SEGMENTS_MAX)
         return "the path has too many segments";
     if (*text == '\0' || strcmp (text, ".") == 0 || strcmp (text, "..") == 0 ||
-        strpbrk (text, "/\\") != NULL)
+        strchr (text, '/') != NULL)
         return "the path has a segment that is empty, \".\", \"..\", or has a slash";
     self->segments[self->segments_count++] = text;
     return NULL;

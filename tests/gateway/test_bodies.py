@@ -174,7 +174,8 @@ def try_results(stage):
     worker = start_worker(stage.broker, "echo", "sh", "-c",
                           'cat >"$TASKMQ_ARTIFACTS/large.bin" && cp "$TASKMQ_ARTIFACTS/large.bin" '
                           '"$TASKMQ_ARTIFACTS/ä b.txt.bin" && cat "$TASKMQ_ARTIFACTS/large.bin" && '
-                          'printf small >"$TASKMQ_ARTIFACTS/small.txt" && : >"$TASKMQ_ARTIFACTS/empty"')
+                          'printf small >"$TASKMQ_ARTIFACTS/small.txt" && : >"$TASKMQ_ARTIFACTS/empty" && '
+                          'printf back >"$TASKMQ_ARTIFACTS/a\\\\b"')
     answer = gateway.get(f"/v1/tasks/{task}/result", Prefer="wait=60")
     worker.terminate()
     worker.wait()
@@ -183,9 +184,10 @@ def try_results(stage):
     answer = gateway.get(f"/v1/tasks/{task}/artifacts")
     listed = {item["name"]: item for item in answer.json["items"]}
     check("artifacts", {name: item["bytes"] for name, item in listed.items()},
-          {"large.bin": len(data), "ä b.txt.bin": len(data), "small.txt": 5, "empty": 0})
+          {"large.bin": len(data), "ä b.txt.bin": len(data), "small.txt": 5, "empty": 0,
+           "a\\b": 4})
     for name, wanted in (("large.bin", data), ("%C3%A4%20b.txt.bin", data), ("small.txt", b"small"),
-                         ("empty", b"")):
+                         ("empty", b""), ("a%5Cb", b"back")):
         answer = gateway.get(f"/v1/tasks/{task}/artifacts/{name}")
         check(name, (answer.status, answer.body == wanted, answer.fields["etag"]),
               (200, True, tag_of(wanted)))

@@ -281,7 +281,7 @@ static void test_targets (void **state)
 static void test_bad_targets_are_refused (void **state)
 {
     static const char *const wrong[] = {"//",      "/a//b",     "/a/",      "/./a",
-                                        "/a/../b", "/%2e%2e/a", "/a%2fb",   "/a%5cb",
+                                        "/a/../b", "/%2e%2e/a", "/a%2fb",   "/a\\b",
                                         "/a%00",   "/a%0ab",    "/a%7f",    "/a%",
                                         "/a%4",    "/a%zz",     "/a%ff",    "/a?b",
                                         "/a?=b",   "/a?b=%",    "/a?b=%00", "/1/2/3/4/5/6/7/8/9",
