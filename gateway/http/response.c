@@ -27,6 +27,7 @@ static const struct {
              {408, "Request Timeout"},
              {409, "Conflict"},
              {410, "Gone"},
+             {412, "Precondition Failed"},
              {413, "Content Too Large"},
              {414, "URI Too Long"},
              {415, "Unsupported Media Type"},

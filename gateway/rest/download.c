@@ -299,6 +299,37 @@ static void answer_same (exchange_t *exchange)
     answer (exchange, &response);
 }
 
+/* Who goes on with what he has of it wants no other bytes. A weak tag never tells that they are the
+ * same. */
+static bool is_expected (const http_request_t *request, const char *tag)
+{
+    bool is_given = false;
+    for (size_t i = 0; i < request->fields_count; i++) {
+        const char *value = request->fields[i].value;
+        if (strcmp (request->fields[i].name, "if-match") != 0)
+            continue;
+        is_given = true;
+        if (strcmp (value, "*") == 0)
+            return true;
+        for (const char *at = strstr (value, tag); at != NULL; at = strstr (at + 1, tag))
+            if (at < value + 2 || strncmp (at - 2, "W/", 2) != 0)
+                return true;
+    }
+    return !is_given;
+}
+
+static void answer_unexpected (exchange_t *exchange)
+{
+    response_t response;
+    response_init (&response, 412);
+    response_field (&response, "ETag", exchange->download->tag);
+    problem_write (&response,
+                   &(problem_t){.kind = PROBLEM_PRECONDITION,
+                                .detail = "the bytes have another ETag than If-Match says"},
+                   exchange->id);
+    answer (exchange, &response);
+}
+
 static void take_what (download_t *self, const download_what_t *what)
 {
     self->part = what->part;
@@ -344,7 +375,9 @@ void download_answer (exchange_t *exchange, const download_what_t *what)
     exchange->download = self;
     take_what (self, what);
     const range_kind_t kind = take_range (self, exchange->request);
-    if (tag_matches (exchange, self->tag))
+    if (!is_expected (exchange->request, self->tag))
+        answer_unexpected (exchange);
+    else if (tag_matches (exchange, self->tag))
         answer_same (exchange);
     else if (kind == RANGE_OUTSIDE)
         answer_outside (exchange);

@@ -29,6 +29,7 @@
     X (UNFINISHED, "unfinished", 409, "The task has not ended")                                    \
     X (EXPIRED, "expired", 410, "The task's time to live is over")                                 \
     X (PURGED, "purged", 410, "The task was removed")                                              \
+    X (PRECONDITION, "precondition-failed", 412, "It is another one than was expected")            \
     X (TOO_LARGE, "too-large", 413, "Larger than the limit")                                       \
     X (TARGET_TOO_LONG, "target-too-long", 414, "The target is too long")                          \
     X (MEDIA_TYPE, "unsupported-media-type", 415, "Not this type of body")                         \

@@ -134,6 +134,10 @@ def try_whole(stage):
               (200, b"", str(length), tag_of(data)))
         check("the same", gateway.get(target, If_None_Match=tag_of(data)).status, 304)
         check("another", gateway.get(target, If_None_Match='"x"').status, 200)
+        for known, status in ((tag_of(data), 200), ('"x", ' + tag_of(data), 200), ("*", 200), ('"x"', 412),
+                              ("W/" + tag_of(data), 412)):
+            check(f"If-Match: {known}", gateway.get(target, If_Match=known).status, status)
+        check_problem(gateway.get(target, If_Match='"x"', Range="bytes=0-0"), 412, "precondition-failed")
         old = Slow(gateway, target)
         check("in HTTP/1.1 with close", old.rest(), (data, True))
 
