@@ -212,6 +212,24 @@ static void try_again (exchange_t *exchange)
     begin (exchange->upload);
 }
 
+/* No other limit is about a disk that others have filled: only the status rests on the text. */
+static bool is_disk (int code, const tmq_error_t *error)
+{
+    return code == TMQ_STORE_FULL || (code == TMQ_LIMIT && error != NULL &&
+                                      strstr (error->text, "limits/blobs_disk") != NULL);
+}
+
+static void answer_refusal (exchange_t *exchange, int code, const tmq_error_t *error)
+{
+    if (is_disk (code, error))
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_STORE_FULL,
+                                               .code = code,
+                                               .detail = error != NULL ? error->text : NULL,
+                                               .retry_after_ms = DISK_FULL_MS});
+    else
+        answer_code (exchange, code, error, NULL);
+}
+
 static void step_failed (upload_t *self, int code, const tmq_error_t *error)
 {
     exchange_t *exchange = self->exchange;
@@ -227,7 +245,7 @@ static void step_failed (upload_t *self, int code, const tmq_error_t *error)
     } else if (code == TMQ_UNKNOWN) {
         answer_code (exchange, TMQ_UNREACHABLE, NULL, NULL); /* no task was made of it */
     } else {
-        answer_code (exchange, code, error, NULL);
+        answer_refusal (exchange, code, error);
     }
 }
 
