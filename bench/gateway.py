@@ -48,6 +48,7 @@ call_rate_burst = 1000000
 connections_max = 20000
 connection_requests_max = 1000000000
 streams_max = 5000
+principal_streams_max = 5000
 """
 TOOLS = {"tools": [
     {"name": "echo", "description": "gives back", "inputSchema": {"type": "object"},

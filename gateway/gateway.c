@@ -332,6 +332,8 @@ static bool begin (gateway_t *self)
     const config_t *config = self->config;
     self->service.began_ms = clock_ms (CLOCK_REALTIME);
     self->service.settings = config->settings;
+    self->service.uploads.seats.hold = HOLD_UPLOADS;
+    self->service.stream_seats.hold = HOLD_STREAMS;
     self->service.hosts = config->hosts;
     self->service.origins = config->origins;
     self->service.authorization_servers = config->authorization_servers;

@@ -15,11 +15,18 @@
 
 #include "base/line.h"
 
+/* What is counted, beside memory. */
+typedef enum hold {
+    HOLD_UPLOADS, /* payloads under way, … */
+    HOLD_SPOOLED, /* … and their bytes on the disk */
+    HOLD_STREAMS
+} hold_t;
+enum { HOLDS = HOLD_STREAMS + 1 };
+
 typedef struct account {
-    uint64_t bytes;   /* of memory */
-    uint64_t spooled; /* on the disk, of payloads under way, … */
-    size_t uploads;   /* … so many */
-    line_t begins;    /* one of them at a time asks the broker for its place */
+    uint64_t bytes; /* of memory */
+    uint64_t held[HOLDS];
+    line_t begins; /* of uploads: one of them at a time asks the broker for its place */
     size_t references;
 } account_t;
 

@@ -699,9 +699,34 @@ static bool is_ahead (const stream_t *self, const hub_t *hub)
            generation != self->generation || seq < self->seq;
 }
 
-bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *options)
+/* Where it goes on in a hub that has its cursor. NULL: there is no such hub. */
+static hub_t *find_place (const stream_t *self, uint64_t *at)
+{
+    hub_t *hub = self->has_cursor ? find_hub (self->all, self) : NULL;
+    return hub != NULL && !is_ahead (self, hub) &&
+                   ring_find (&hub->ring, self->generation, self->seq, at)
+               ? hub
+               : NULL;
+}
+
+/* Its beginning may end another stream, and with that one the hub. */
+static void join_or_catch_up (stream_t *self)
 {
     uint64_t at;
+    if (find_place (self, &at) != NULL && !begin (self))
+        return;
+    hub_t *hub = find_place (self, &at);
+    if (hub == NULL) {
+        open_flow (self);
+        return;
+    }
+    self->live_at = ring_end (&hub->ring);
+    join (self, hub, at);
+    pump (self);
+}
+
+bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *options)
+{
     stream_t *self = calloc (1, sizeof *self);
     if (self == NULL || (self->key = filter_key (&options->filter, options->owner)) == NULL) {
         free (self);
@@ -722,14 +747,6 @@ bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *
     exchange->on_quiet = is_quiet;
     exchange->on_tick = tick;
     exchange->on_stop = stop;
-    hub_t *hub = self->has_cursor ? find_hub (all, self) : NULL;
-    if (hub == NULL || is_ahead (self, hub) ||
-        !ring_find (&hub->ring, self->generation, self->seq, &at)) {
-        open_flow (self);
-    } else if (begin (self)) {
-        self->live_at = ring_end (&hub->ring);
-        join (self, hub, at);
-        pump (self);
-    }
+    join_or_catch_up (self);
     return true;
 }

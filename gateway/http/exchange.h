@@ -17,6 +17,7 @@
 #ifndef TASKMQ_GATEWAY_HTTP_EXCHANGE_H
 #define TASKMQ_GATEWAY_HTTP_EXCHANGE_H
 
+#include "base/seats.h"
 #include "http/codec.h"
 #include "http/response.h"
 #include "http/target.h"
@@ -65,6 +66,7 @@ struct exchange {
     const char *parameters[2]; /* of the path */
     void *state;               /* freed by state_free */
     void (*state_free) (void *state);
+    seat_t seat;               /* of its stream */
     struct download *download; /* of bytes, under way; NULL: none */
     struct upload *upload;     /* of a large payload; the same */
     uint64_t ticket;           /* of what is under way for it; 0: nothing */

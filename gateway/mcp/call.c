@@ -183,6 +183,7 @@ bool call_stream (call_t *self)
     if (!answer_stream (exchange, &response))
         return false; /* it has ended: nothing of it may be touched */
     self->streams = true;
+    exchange->seat.stays = self->abandon != NULL; /* nobody would hear of its task */
     return true;
 }
 

@@ -603,7 +603,7 @@ static void refuse_session (call_t *call)
 static bool take_session (call_t *call)
 {
     listen_end (call);
-    if (has_room (call))
+    if (has_room (call) && answer_has_stream (call->exchange))
         return make_listener (call) != NULL;
     refuse_session (call);
     return false;

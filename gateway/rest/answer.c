@@ -62,23 +62,66 @@ void answer_kept (exchange_t *exchange, response_t *response)
     exchange->reply (exchange, response);
 }
 
-bool answer_has_stream (const exchange_t *exchange)
+/* Streams: each has a seat. */
+
+static bool has_own_stream (const exchange_t *exchange)
+{
+    return exchange->account->held[HOLD_STREAMS] <
+           service_of (exchange)->settings.numbers[SETTING_PRINCIPAL_STREAMS_MAX];
+}
+
+static bool has_seat (const exchange_t *exchange)
 {
     const service_t *service = service_of (exchange);
-    return service->connections == NULL ||
-           service->connections->streams < service->settings.numbers[SETTING_STREAMS_MAX];
+    return service->stream_seats.count < service->settings.numbers[SETTING_STREAMS_MAX];
+}
+
+bool answer_has_stream (const exchange_t *exchange)
+{
+    return has_own_stream (exchange) &&
+           (has_seat (exchange) || seats_find (&service_of (exchange)->stream_seats, HOLD_STREAMS,
+                                               exchange->account, 1) != NULL);
+}
+
+/* Nothing is lost by it: bytes are asked for from where they end, events from their cursor. */
+static void give_way (void *context, const char *why)
+{
+    exchange_t *exchange = context;
+    (void) why; /* its answer has begun: there is no field left to tell it in */
+    if (exchange->stream_kind == STREAM_BYTES) {
+        service_of (exchange)->numbers.cut++;
+        exchange->cut (exchange);
+    } else if (exchange->on_stop != NULL) {
+        exchange->on_stop (exchange);
+    } else {
+        exchange->finish (exchange);
+    }
+}
+
+static void answer_no_stream (exchange_t *exchange, problem_kind_t kind, const char *detail)
+{
+    answer_problem (
+        exchange,
+        &(problem_t){.kind = kind, .detail = detail, .retry_after_ms = NO_STREAM_RETRY_MS});
 }
 
 bool answer_in_pieces (exchange_t *exchange, response_t *response)
 {
-    if (!answer_has_stream (exchange)) {
+    seats_t *seats = &service_of (exchange)->stream_seats;
+    if (!has_own_stream (exchange)) {
         response_clear (response);
-        answer_problem (exchange,
-                        &(problem_t){.kind = PROBLEM_BUSY,
-                                     .detail = "as many streams are open as 'streams_max' allows",
-                                     .retry_after_ms = NO_STREAM_RETRY_MS});
+        answer_no_stream (exchange, PROBLEM_RATE_LIMITED,
+                          "more streams at a time than 'principal_streams_max' allows");
         return false;
     }
+    if (!has_seat (exchange) &&
+        !seats_make_room (seats, HOLD_STREAMS, exchange->account, 1, NULL)) {
+        response_clear (response);
+        answer_no_stream (exchange, PROBLEM_BUSY,
+                          "as many streams are open as 'streams_max' allows");
+        return false;
+    }
+    seat_take (&exchange->seat, seats, exchange->account, give_way, exchange);
     response_field (response, "Cache-Control", "no-store");
     common_fields (exchange, response);
     exchange->stream (exchange, response);

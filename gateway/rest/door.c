@@ -447,6 +447,7 @@ static void handle_end (void *context, exchange_t *exchange, int status)
     log_end (self, exchange, status);
     if (exchange->link != NULL)
         link_forget (exchange->link, &exchange->ticket);
+    seat_leave (&exchange->seat);
     download_free (&exchange->download);
     upload_free (&exchange->upload);
     if (exchange->state_free != NULL)

@@ -150,8 +150,12 @@ static void put_each (bytes_t *out, const char *name, const char *help, const ch
                              values[i]);
 }
 
-static void put_streams (bytes_t *out, const streams_t *streams)
+static void put_streams (bytes_t *out, const service_t *service)
 {
+    const streams_t *streams = &service->streams;
+    put_number (out, "gateway_streams_displaced_total", "counter",
+                "streams that gave way to one of a principal with fewer",
+                service->stream_seats.displaced);
     put_number (out, "gateway_stream_hubs", "gauge", "sources that streams of one filter share",
                 streams->hubs_count);
     put_number (out, "gateway_stream_events_total", "counter",
@@ -200,9 +204,12 @@ static void put_requests (bytes_t *out, const service_numbers_t *numbers)
 static void put_uploads (bytes_t *out, const service_uploads_t *uploads)
 {
     put_number (out, "gateway_uploads", "gauge", "payloads of more than 256 KiB under way",
-                uploads->count);
+                uploads->seats.count);
     put_number (out, "gateway_spool_bytes", "gauge", "that they take on the gateway's disk",
                 uploads->bytes);
+    put_number (out, "gateway_uploads_displaced_total", "counter",
+                "payloads under way that gave way to those of a principal with fewer",
+                uploads->seats.displaced);
 }
 
 static void put_connections (bytes_t *out, const connections_numbers_t *connections)
@@ -237,7 +244,7 @@ void metrics_write_own (bytes_t *out, const service_t *service)
     bytes_append_format (out, "taskmq_gateway_info{version=\"%s\"} 1\n", TASKMQ_VERSION);
     put_ways (out, service);
     put_requests (out, &service->numbers);
-    put_streams (out, &service->streams);
+    put_streams (out, service);
     put_uploads (out, &service->uploads);
     if (service->mcp.measure != NULL)
         service->mcp.measure (service->mcp.context, out);

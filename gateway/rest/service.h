@@ -12,6 +12,7 @@
 #include "auth/seal.h"
 #include "auth/session.h"
 #include "auth/tokens.h"
+#include "base/seats.h"
 #include "base/settings.h"
 #include "events/stream.h"
 #include "http/exchange.h"
@@ -53,7 +54,7 @@ typedef struct scraped {
 
 /* Large payloads under way. */
 typedef struct service_uploads {
-    uint64_t count;
+    seats_t seats;
     uint64_t bytes; /* on the disk, as they will be */
 } service_uploads_t;
 
@@ -81,6 +82,7 @@ typedef struct service {
     const connections_numbers_t *connections;
     int64_t began_ms;  /* since the epoch */
     streams_t streams; /* of events */
+    seats_t stream_seats;
     spool_t *spool;
     service_uploads_t uploads;
     service_mcp_t mcp;

@@ -30,6 +30,7 @@ struct upload {
     account_t *account;
     exchange_t *exchange;
     spool_file_t *file;
+    seat_t seat;       /* of those that may be under way */
     uint64_t reserved; /* of the spool */
     uint64_t length;
     tmq_blob_t blob;
@@ -44,16 +45,37 @@ struct upload {
     int64_t moved_ms; /* CLOCK_MONOTONIC: when the broker took a piece */
 };
 
-/* Room. */
+/* Room: a principal has half of it at most, and gives some of that up for one who has less. */
 
+static void answer_no_room (exchange_t *exchange, problem_kind_t kind, const char *detail)
+{
+    answer_problem (exchange,
+                    &(problem_t){.kind = kind, .detail = detail, .retry_after_ms = NO_ROOM_MS});
+}
+
+/* False: answered. */
 static bool reserve (upload_t *self, uint64_t bytes)
 {
     service_uploads_t *uploads = &self->service->uploads;
+    account_t *account = self->account;
     const uint64_t most = self->service->settings.numbers[SETTING_SPOOL_BYTES_MAX];
-    if (bytes > most - uploads->bytes || bytes > most / 2 - self->account->spooled)
+    if (bytes > most / 2 - account->held[HOLD_SPOOLED]) {
+        answer_no_room (self->exchange, PROBLEM_RATE_LIMITED,
+                        "its payloads under way take half of the disk that 'spool_bytes_max' "
+                        "allows");
         return false;
+    }
+    while (bytes > most - uploads->bytes)
+        if (!seats_make_room (&uploads->seats, HOLD_SPOOLED, account, bytes,
+                              "its bytes on the disk, of which there are as many as "
+                              "'spool_bytes_max' allows, went to a principal with fewer")) {
+            answer_no_room (self->exchange, PROBLEM_BUSY,
+                            "payloads under way take as much of the gateway's disk as "
+                            "'spool_bytes_max' allows");
+            return false;
+        }
     uploads->bytes += bytes;
-    self->account->spooled += bytes;
+    account->held[HOLD_SPOOLED] += bytes;
     self->reserved += bytes;
     return true;
 }
@@ -72,48 +94,63 @@ void upload_free (upload_t **self)
         return;
     give_turns (upload);
     spool_close (&upload->file);
-    upload->service->uploads.count--;
     upload->service->uploads.bytes -= upload->reserved;
-    upload->account->uploads--;
-    upload->account->spooled -= upload->reserved;
+    upload->account->held[HOLD_SPOOLED] -= upload->reserved;
+    seat_leave (&upload->seat);
     account_release (upload->account);
     free (upload);
     *self = NULL;
 }
 
-/* NULL: there is no place, or no memory. */
+/* False: answered. */
+static bool has_seat (exchange_t *exchange)
+{
+    service_t *service = service_of (exchange);
+    seats_t *seats = &service->uploads.seats;
+    const uint64_t most = service->settings.numbers[SETTING_UPLOADS_MAX];
+    if (exchange->account->held[HOLD_UPLOADS] >= (most + 1) / 2) {
+        answer_no_room (exchange, PROBLEM_RATE_LIMITED,
+                        "its payloads of more than 256 KiB under way are half of those that "
+                        "'uploads_max' allows");
+        return false;
+    }
+    if (seats->count < most ||
+        seats_make_room (seats, HOLD_UPLOADS, exchange->account, 1,
+                         "its place, of which there are as many as 'uploads_max' allows, went to "
+                         "a principal with fewer"))
+        return true;
+    answer_no_room (exchange, PROBLEM_BUSY,
+                    "as many payloads of more than 256 KiB are under way as 'uploads_max' allows");
+    return false;
+}
+
+static void give_way (void *context, const char *why)
+{
+    const upload_t *self = context;
+    answer_no_room (self->exchange, PROBLEM_BUSY, why);
+}
+
+/* NULL: answered. */
 static upload_t *make_upload (exchange_t *exchange)
 {
     service_t *service = service_of (exchange);
-    account_t *account = exchange->account;
-    const uint64_t most = service->settings.numbers[SETTING_UPLOADS_MAX];
-    if (service->uploads.count >= most || account->uploads >= (most + 1) / 2)
+    if (!has_seat (exchange))
         return NULL;
     upload_t *self = calloc (1, sizeof *self);
-    if (self == NULL)
-        return NULL;
-    self->file = spool_open (service->spool);
-    if (self->file == NULL) {
+    if (self == NULL || (self->file = spool_open (service->spool)) == NULL) {
         free (self);
+        answer_code (exchange, TMQ_NO_MEMORY, NULL, NULL);
         return NULL;
     }
     self->service = service;
     self->exchange = exchange;
-    self->account = account_retain (account);
-    account->uploads++;
-    service->uploads.count++;
+    self->account = account_retain (exchange->account);
+    seat_take (&self->seat, &service->uploads.seats, self->account, give_way, self);
     exchange->upload = self;
     return self;
 }
 
 /* From the client. */
-
-static void answer_no_room (exchange_t *exchange, const char *detail)
-{
-    answer_problem (
-        exchange,
-        &(problem_t){.kind = PROBLEM_BUSY, .detail = detail, .retry_after_ms = NO_ROOM_MS});
-}
 
 /* The disk, not the broker. */
 static void note_disk (const exchange_t *exchange, int error)
@@ -141,12 +178,6 @@ static void answer_disk (exchange_t *exchange, int error)
                                            .retry_after_ms = full ? DISK_FULL_MS : 0});
 }
 
-static void answer_no_disk_left (exchange_t *exchange)
-{
-    answer_no_room (exchange, "payloads under way take as much of the gateway's disk as "
-                              "'spool_bytes_max' allows, or half of it is yours");
-}
-
 static void piece_written (void *context, int error, const bytes_t *data)
 {
     upload_t *self = context;
@@ -171,15 +202,8 @@ static void piece_came (exchange_t *exchange)
     } else if (!request->chunked) {
         room = 0; /* all of it has its room */
     }
-    if (self == NULL) {
-        answer_no_room (exchange, "as many payloads of more than 256 KiB are under way as "
-                                  "'uploads_max' allows, or half of them are yours");
+    if (self == NULL || !reserve (self, room))
         return;
-    }
-    if (!reserve (self, room)) {
-        answer_no_disk_left (exchange);
-        return;
-    }
     self->length += exchange->body.length;
     service_spend (self->service, exchange->principal, (double) effort_take ());
     spool_write (self->file, &exchange->body, piece_written, self);
@@ -359,14 +383,13 @@ bool upload_send (exchange_t *exchange, upload_done_fn *done)
     if (again && ++self->begins >= BEGINS_MAX)
         return false;
     self->done = done;
+    self->seat.stays = true; /* from here on it waits for the broker alone */
     self->moved_ms = clock_ms (CLOCK_MONOTONIC);
     if (again) {
         begin (self);
     } else if (exchange->body.length > 0) {
         self->length += exchange->body.length;
-        if (exchange->request->chunked && !reserve (self, exchange->body.length))
-            answer_no_disk_left (exchange);
-        else
+        if (!exchange->request->chunked || reserve (self, exchange->body.length))
             spool_write (self->file, &exchange->body, last_written, self);
     } else {
         begin_first (self);

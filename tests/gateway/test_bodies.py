@@ -743,7 +743,7 @@ def try_parts(gateway, tokens):
         return asked
 
     def named(asked, name):
-        told = check_problem(asked.answer(), 503, "busy")
+        told = check_problem(asked.answer(), 429, "rate-limited")
         assert name in told["detail"], told
     first = [begin(tokens[0]) for _ in range(2)]
     eventually("two are under way", lambda: uploads(gateway)[0] == 2)

@@ -22,6 +22,7 @@ typedef struct stage {
     service_t service;
     exchange_handler_t handler;
     principal_t principal;
+    account_t account;
     codec_t *codec;
     exchange_t exchange;
     bool open;
@@ -63,6 +64,7 @@ static int set_up (void **state)
                                     .roles = ROLE_OPERATOR,
                                     .namespaces = {"default"},
                                     .namespaces_count = 1,
+                                    .account = account_retain (&stage.account),
                                     .references = 1};
     stage.service.anybody = &stage.principal;
     stage.service.links[0] = (link_t *) &stage; /* never looked into */
@@ -88,6 +90,9 @@ static int tear_down (void **state)
     leave ();
     assert_int_equal (stage.principal.requests, 0);
     assert_int_equal (stage.principal.references, 1);
+    assert_int_equal (stage.account.references, 1);
+    for (size_t i = 0; i < HOLDS; i++)
+        assert_int_equal (stage.account.held[i], 0);
     return 0;
 }
 

@@ -1,0 +1,124 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What holders share: seats. */
+#include "support/cmocka_all.h"
+
+#include <stdbool.h>
+
+#include "base/seats.h"
+
+enum { SITTERS = 12 };
+
+typedef struct sitter {
+    seat_t seat;
+    bool stubborn; /* does not leave its seat at once */
+    const char *why;
+} sitter_t;
+
+static sitter_t sitters[SITTERS];
+
+static void go (void *context, const char *why)
+{
+    sitter_t *self = context;
+    self->why = why;
+    if (!self->stubborn)
+        seat_leave (&self->seat);
+}
+
+static sitter_t *sit (size_t number, seats_t *seats, account_t *account)
+{
+    sitters[number] = (sitter_t){.why = NULL};
+    seat_take (&sitters[number].seat, seats, account, go, &sitters[number]);
+    return &sitters[number];
+}
+
+static account_t *many (size_t first, size_t count, seats_t *seats)
+{
+    account_t *account = account_new ();
+    assert_non_null (account);
+    for (size_t i = 0; i < count; i++)
+        sit (first + i, seats, account);
+    return account;
+}
+
+static void leave_all (void)
+{
+    for (size_t i = 0; i < SITTERS; i++)
+        seat_leave (&sitters[i].seat);
+}
+
+static void test_who_has_the_most_goes_first (void **state)
+{
+    seats_t seats = {.hold = HOLD_STREAMS};
+    account_t *two = many (0, 2, &seats), *four = many (2, 4, &seats), *none = many (6, 0, &seats);
+    (void) state;
+    assert_int_equal (seats.count, 6);
+    assert_true (seats_make_room (&seats, HOLD_STREAMS, none, 1, "because"));
+    assert_string_equal (sitters[2].why, "because"); /* its first one */
+    assert_int_equal (four->held[HOLD_STREAMS], 3);
+    sit (6, &seats, none);
+    /* Two against three: who would then have as many as the other one may not. */
+    assert_false (seats_make_room (&seats, HOLD_STREAMS, two, 1, ""));
+    assert_true (seats_make_room (&seats, HOLD_STREAMS, none, 1, ""));
+    assert_non_null (sitters[3].why);
+    assert_int_equal (seats.displaced, 2);
+    leave_all ();
+    assert_int_equal (seats.count, 0);
+    assert_null (seats.first);
+    assert_null (seats.last);
+    assert_int_equal (two->held[HOLD_STREAMS] + four->held[HOLD_STREAMS], 0);
+    account_release (two);
+    account_release (four);
+    account_release (none);
+}
+
+static void test_who_stays (void **state)
+{
+    seats_t seats = {.hold = HOLD_UPLOADS};
+    account_t *all = many (0, 3, &seats), *none = many (3, 0, &seats);
+    (void) state;
+    sitters[0].seat.stays = true;
+    sitters[1].stubborn = true;
+    assert_false (seats_make_room (&seats, HOLD_UPLOADS, none, 1, ""));
+    assert_non_null (sitters[1].why);
+    assert_int_equal (seats.count, 3);
+    sitters[1].seat.stays = true;
+    sitters[2].seat.stays = true;
+    assert_null (seats_find (&seats, HOLD_UPLOADS, none, 1));
+    assert_null (seats_find (&seats, HOLD_UPLOADS, all, 1));
+    leave_all ();
+    account_release (all);
+    account_release (none);
+}
+
+/* By another measure than the seats themselves. */
+static void test_bytes (void **state)
+{
+    seats_t seats = {.hold = HOLD_UPLOADS};
+    account_t *small = many (0, 2, &seats), *large = many (2, 1, &seats),
+              *none = many (3, 0, &seats);
+    (void) state;
+    small->held[HOLD_SPOOLED] = 10;
+    large->held[HOLD_SPOOLED] = 50;
+    assert_ptr_equal (seats_find (&seats, HOLD_SPOOLED, none, 20), &sitters[2].seat);
+    assert_ptr_equal (seats_find (&seats, HOLD_SPOOLED, none, 49), &sitters[2].seat);
+    assert_null (seats_find (&seats, HOLD_SPOOLED, none, 50));
+    assert_null (seats_find (&seats, HOLD_SPOOLED, small, 40));
+    assert_ptr_equal (seats_find (&seats, HOLD_UPLOADS, none, 1), &sitters[0].seat);
+    leave_all ();
+    account_release (small);
+    account_release (large);
+    account_release (none);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_who_has_the_most_goes_first),
+        cmocka_unit_test (test_who_stays),
+        cmocka_unit_test (test_bytes),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+# If a copy of the MPL was not distributed with this file, You can obtain one at
+# https://mozilla.org/MPL/2.0/.
+
+"""What principals of taskmq-gateway share, and none of them can hold alone, nor a few of them
+together: uploads, streams. test_shares.py PART."""
+
+import sys
+
+from broker import Broker, eventually
+from gateway import Gateway
+from test_bodies import FRAME, MIB, PIECE, Slow, Slowly, Stage, buffers, made, number_of
+from test_gateway import check, check_problem, submit
+from test_streams import Events, metric
+
+FAST = ["rate = 100000", "rate_burst = 100000"]
+
+
+def uploads(gateway):
+    return number_of(gateway, "taskmq_gateway_uploads"), number_of(gateway, "taskmq_gateway_spool_bytes")
+
+
+def named(answer, status, kind, key):
+    told = check_problem(answer, status, kind)
+    assert key in told["detail"], told
+    check("again later", (told["retriable"], "retry-after" in answer.fields), (True, True))
+
+
+def make(gateway, *names, role="client"):
+    for name in names:
+        gateway.run("token", "remove", name)  # of the part before
+    tokens = [gateway.make_token(name, role) for name in names]
+    gateway.reload()
+    return tokens
+
+
+def upload(gateway, token, length=MIB):
+    """One whose client stops behind the first piece."""
+    one = Slowly(gateway, length, token)
+    one.send(bytes(FRAME + 1))
+    return one
+
+
+# Uploads.
+
+def try_places(broker):
+    """Two who hold all places do not keep a third one out, nor a fourth."""
+    with Gateway(broker, configuration=["uploads_max = 4", "body_timeout = 5m", *FAST]) as gateway:
+        ann, bob, cid, dan, eve = make(gateway, "ann", "bob", "cid", "dan", "eve")
+        slow = []
+        for token in (ann, ann, bob, bob):
+            slow.append(upload(gateway, token))
+            eventually("it is under way", lambda: uploads(gateway)[0] == len(slow))
+        named(upload(gateway, ann).answer(), 429, "rate-limited", "uploads_max")
+        check("a third one", gateway.post("/v1/queues/q/tasks", bytes(MIB), token=cid).status, 201)
+        named(slow[0].answer(), 503, "busy", "uploads_max")  # the first one of who has the most
+        held = upload(gateway, cid)
+        eventually("it has its place", lambda: uploads(gateway)[0] == 4)
+        other = upload(gateway, dan)
+        named(slow[2].answer(), 503, "busy", "uploads_max")
+        eventually("it has its place", lambda: uploads(gateway)[0] == 4)
+        # Each has one now: who comes is told, and nobody is sent away.
+        named(upload(gateway, eve).answer(), 503, "busy", "uploads_max")
+        named(upload(gateway, bob).answer(), 503, "busy", "uploads_max")
+        check("so many gave way", number_of(gateway, "taskmq_gateway_uploads_displaced_total"), 2)
+        for one in (slow[1], slow[3], held, other):
+            one.send(bytes(MIB - FRAME - 1))
+            check("they go on", one.answer().status, 201)
+        eventually("nothing is left", lambda: uploads(gateway) == (0, 0))
+
+
+def try_spool(broker):
+    """The same of the disk, where the places would do; also where a body tells no length."""
+    settings = ["raw_bytes_max = 2M", "spool_bytes_max = 4M", "body_timeout = 5m", *FAST]
+    with Gateway(broker, configuration=settings) as gateway:
+        ann, bob, cid = make(gateway, "ann", "bob", "cid")
+        slow = []
+        for token in (ann, bob, ann, bob):
+            slow.append(upload(gateway, token))
+            eventually("it is under way", lambda: uploads(gateway)[0] == len(slow))
+        named(upload(gateway, ann).answer(), 429, "rate-limited", "spool_bytes_max")
+        check("a third one", gateway.post("/v1/queues/q/tasks", bytes(MIB), token=cid).status, 201)
+        named(slow[0].answer(), 503, "busy", "spool_bytes_max")
+        slow[0] = upload(gateway, ann)
+        eventually("it is under way", lambda: uploads(gateway)[0] == 4)
+        body = made(MIB + 5)
+        answer = gateway.ask("POST", "/v1/queues/q/tasks", iter([body[:MIB], body[MIB:]]),
+                             token=cid)
+        check("in chunks", answer.status, 201)
+        check("all of it", gateway.get(answer.fields["location"] + "/payload", token=cid).body == body,
+              True)
+        # Two of the others', because it turned out to be larger than what one of them had.
+        check("so many gave way", number_of(gateway, "taskmq_gateway_uploads_displaced_total"), 3)
+
+
+def part_uploads():
+    with Broker() as broker:
+        try_places(broker)
+        try_spool(broker)
+
+
+# Streams.
+
+def try_downloads(broker):
+    """Who reads nothing of what it asked for keeps nobody from reading, and may come again."""
+    settings = ["streams_max = 4", "principal_streams_max = 3", "output_timeout = 5m", *FAST]
+    with Gateway(broker, configuration=settings) as gateway:
+        cid, = make(gateway, "cid")
+        stage = Stage(broker, gateway)
+        data = made(8 * MIB, 21)
+        target = f"/v1/tasks/{stage.submit(data)}/payload"
+        mine = gateway.post("/v1/queues/q/tasks", data[:MIB], token=cid).json["task_id"]
+        slow = [Slow(gateway, target) for _ in range(3)]
+        eventually("their pieces wait", lambda: buffers(gateway) >= 3 * PIECE // 2)
+        named(gateway.get(target), 429, "rate-limited", "principal_streams_max")
+        for number in range(2):
+            answer = gateway.get(f"/v1/tasks/{mine}/payload", token=cid)
+            check(f"another one, {number}", (answer.status, answer.body == data[:MIB]), (200, True))
+        check("nobody gave way", metric(gateway, "streams_displaced_total"), 0)
+        watcher = Events(gateway, "/v1/events", token=cid)
+        watcher.await_kind("live")
+        answer = gateway.get(f"/v1/tasks/{mine}/payload", token=cid)
+        check("with two streams", (answer.status, answer.body == data[:MIB]), (200, True))
+        check("one gave way", metric(gateway, "streams_displaced_total"), 1)
+        got, whole = slow[0].rest()
+        check("it sees that it is not all", (whole, got == data[:len(got)]), (False, True))
+        answer = gateway.get(target, Range=f"bytes={len(got)}-")
+        check("and goes on", (answer.status, got + answer.body == data), (206, True))
+        for one in slow[1:]:
+            check("all of it", one.rest(), (data, True))
+        watcher.stop()
+
+
+def try_events(broker):
+    """Streams of events give way as well, and go on from their cursor when there is room."""
+    with Gateway(broker, configuration=["streams_max = 4", *FAST]) as gateway:
+        ann, bob = make(gateway, "ann", "bob")
+        streams = [Events(gateway, "/v1/events", token=ann, again=False) for _ in range(4)]
+        for stream in streams:
+            stream.await_kind("live")
+        named(gateway.get("/v1/events", token=ann), 503, "busy", "streams_max")
+        other = Events(gateway, "/v1/events", token=bob)
+        other.await_kind("live")
+        eventually("one was told to stop", lambda: sum("stop" in one.kinds() for one in streams) == 1)
+        gone = next(one for one in streams if "stop" in one.kinds())
+        task_id = submit(gateway, {"queue": "shared"}, token=ann)
+        rest = [one for one in streams if one is not gone]
+        rest[0].stop()
+        eventually("there is room", lambda: metric(gateway, "streams") == 3)
+        again = Events(gateway, f"/v1/events?cursor={gone.last_id}", token=ann)
+        check("what it missed", again.await_kind("submitted")[2]["task_id"], task_id)
+        for stream in (*rest[1:], other, again):
+            stream.stop()
+
+
+def try_hub(broker):
+    """The only reader of a source goes just when another one would have joined it."""
+    with Gateway(broker, configuration=["streams_max = 2", *FAST]) as gateway:
+        ann, bob = make(gateway, "ann", "bob", role="observer")
+        first = [Events(gateway, f"/v1/events?queue={name}", token=ann, again=False)
+                 for name in ("one", "two")]
+        for stream in first:
+            cursor = stream.await_kind("live")[1]
+        for number in range(4):
+            theirs = Events(gateway, f"/v1/events?queue=one&cursor={cursor}", token=bob, again=False)
+            theirs.await_kind("live")
+            task_id = submit(gateway, {"queue": "one"})
+            check("it hears", theirs.await_kind("submitted")[2]["task_id"], task_id)
+            cursor = theirs.last_id
+            theirs.stop()
+            eventually("it has gone", lambda: metric(gateway, "streams") < 2)
+            stream = Events(gateway, f"/v1/events?queue=one&cursor={cursor}", token=ann, again=False)
+            stream.await_kind("live")
+            first.append(stream)
+        for stream in first:
+            stream.stop()
+
+
+def part_streams():
+    with Broker() as broker:
+        try_downloads(broker)
+        try_events(broker)
+        try_hub(broker)
+
+
+if __name__ == "__main__":
+    {"uploads": part_uploads, "streams": part_streams}[sys.argv[1]]()
