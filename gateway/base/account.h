@@ -19,9 +19,11 @@
 typedef enum hold {
     HOLD_UPLOADS, /* payloads under way, … */
     HOLD_SPOOLED, /* … and their bytes on the disk */
-    HOLD_STREAMS
+    HOLD_STREAMS,
+    HOLD_FILTERS, /* that streams of events have */
+    HOLD_CATCHING /* streams of events that catch up */
 } hold_t;
-enum { HOLDS = HOLD_STREAMS + 1 };
+enum { HOLDS = HOLD_CATCHING + 1 };
 
 typedef struct account {
     uint64_t bytes; /* of memory */

@@ -52,6 +52,8 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (STREAMS_MAX, "streams_max", COUNT, 1024, 1, 100000, "streams at a time")                    \
     X (PRINCIPAL_STREAMS_MAX, "principal_streams_max", COUNT, 128, 1, 100000,                      \
        "streams of a principal at a time")                                                         \
+    X (PRINCIPAL_FILTERS_MAX, "principal_filters_max", COUNT, 64, 1, 100000,                       \
+       "filters that a principal's streams of events have at a time")                              \
     X (STREAM_PING, "stream_ping", MS, 15000, 10, 3600000, "a stream with nothing to say says so") \
     X (MEMORY_BYTES_MAX, "memory_bytes_max", BYTES, 268435456, 1048576, 1099511627776,             \
        "bodies and answers of all connections, and what JSON takes when it is parsed")             \

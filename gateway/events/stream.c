@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/effort.h"
 #include "events/items.h"
 #include "events/key.h"
 #include "http/sse.h"
@@ -35,6 +36,7 @@ struct stream {
     void *kept; /* what the options point to */
     void (*kept_free) (void *kept);
     char *key;
+    filter_use_t *filter;
     link_t *link;
     stage_t stage;
     bool began;     /* the answer */
@@ -42,7 +44,7 @@ struct stream {
     bool paused;    /* it gave its turn up until its client reads */
     bool caught_up; /* its flow has told so */
     bool blocked;   /* its client is owed as much as may be */
-    bool held;      /* its owner has spent what may be; of a flow of its own */
+    bool held;      /* its principal has spent what may be */
     flow_t *flow;
     uint64_t generation; /* of what was sent last, or of the cursor to begin with */
     uint64_t seq;
@@ -65,7 +67,7 @@ struct hub {
     ring_t ring;
     stream_t *readers;
     bool busy; /* with its readers: it is freed behind that */
-    bool held; /* its owner has spent what may be */
+    bool held; /* all its readers have spent what may be */
 };
 
 static void pump (stream_t *self);
@@ -73,17 +75,35 @@ static void pump_readers (hub_t *hub);
 static void open_flow (stream_t *self);
 static void wake_waiting (streams_t *all);
 
-/* What it costs. Streams of all tasks are shared by those who may see them, and are nobody's. */
+/* What it costs. A hub computes for all its readers, so each of them pays a part. Who has spent
+ * what may be waits by himself, and the others go on. */
 
 static bool may_go_on (const stream_t *self)
 {
-    return self->options.owner == NULL || self->options.may (self->exchange);
+    return self->options.may (self->exchange);
 }
 
 static void charge (const stream_t *self)
 {
-    if (self->options.owner != NULL)
-        self->options.spent (self->exchange);
+    self->options.spent (self->exchange, (double) effort_take ());
+}
+
+static void charge_readers (const hub_t *hub)
+{
+    size_t count = 0;
+    const double us = (double) effort_take ();
+    for (const stream_t *at = hub->readers; at != NULL; at = at->next)
+        count++;
+    for (const stream_t *at = hub->readers; at != NULL; at = at->next)
+        at->options.spent (at->exchange, us / (double) count);
+}
+
+static bool some_may_go_on (const hub_t *hub)
+{
+    const stream_t *at = hub->readers;
+    while (at != NULL && !may_go_on (at))
+        at = at->next;
+    return at != NULL;
 }
 
 /* What a stream writes. */
@@ -235,12 +255,10 @@ static void hub_ready (void *context)
     size_t bytes_max = STREAM_RINGS_BYTES_MAX / self->all->hubs_count;
     if (bytes_max > STREAM_RING_BYTES_MAX)
         bytes_max = STREAM_RING_BYTES_MAX;
-    self->held = self->readers != NULL && !may_go_on (self->readers);
+    self->held = !some_may_go_on (self);
     if (self->held || !hub_take (self))
         return;
     ring_trim (&self->ring, bytes_max);
-    if (self->readers != NULL)
-        charge (self->readers);
     pump_readers (self);
 }
 
@@ -267,8 +285,11 @@ static void pump_readers (hub_t *self)
     self->busy = true;
     for (stream_t *at = self->readers; at != NULL; at = next) {
         next = at->next;
-        pump (at);
+        at->held = !may_go_on (at);
+        if (!at->held)
+            pump (at);
     }
+    charge_readers (self);
     self->busy = was_busy;
     if (self->readers == NULL && !self->busy)
         hub_free (self);
@@ -338,7 +359,8 @@ static step_t send_run (stream_t *self)
         self->blocked = true;
         return STEP_WAIT;
     }
-    charge (self);
+    if (!self->hub->busy)
+        charge (self);
     for (; self->at < end; self->at++)
         went_out (self, ring_piece (ring, self->at, &data, &length));
     if (!ends)
@@ -396,6 +418,22 @@ static void end_catching (stream_t *self)
         return;
     self->catching = false;
     self->all->catching--;
+    self->exchange->account->held[HOLD_CATCHING]--;
+}
+
+static void begin_catching (stream_t *self)
+{
+    if (self->catching)
+        return;
+    self->catching = true;
+    self->all->catching++;
+    self->exchange->account->held[HOLD_CATCHING]++;
+}
+
+static bool may_catch_up (const stream_t *self)
+{
+    return self->all->catching < STREAM_CATCHING_MAX &&
+           self->exchange->account->held[HOLD_CATCHING] < STREAM_CATCHING_OWN_MAX;
 }
 
 static hub_t *make_hub (stream_t *self)
@@ -520,8 +558,8 @@ static void pause_catching (stream_t *self)
 /* It does not wait for another turn, so there may be more for a while: not more than streams. */
 static void catch_on (stream_t *self)
 {
-    self->catching = self->catching || self->paused;
-    self->all->catching += self->paused;
+    if (self->paused)
+        begin_catching (self);
     self->paused = false;
 }
 
@@ -570,6 +608,7 @@ static void wait_for_turn (stream_t *self)
     else
         all->waiting = self;
     all->last_waiting = self;
+    all->waiting_count++;
 }
 
 static void leave_waiting (stream_t *self)
@@ -584,6 +623,7 @@ static void leave_waiting (stream_t *self)
     else
         all->last_waiting = self->previous;
     self->next = self->previous = NULL;
+    all->waiting_count--;
 }
 
 /* May end the stream. */
@@ -593,7 +633,7 @@ static void open_flow (stream_t *self)
     tmq_error_t error;
     char cursor[CURSOR_SIZE];
     link_numbers_t numbers;
-    if (self->all->catching >= STREAM_CATCHING_MAX) {
+    if (!may_catch_up (self)) {
         if (begin (self))
             wait_for_turn (self);
         return;
@@ -614,11 +654,19 @@ static void open_flow (stream_t *self)
         fail (self, error.code, &error);
         return;
     }
-    self->catching = true;
-    self->all->catching++;
+    begin_catching (self);
     link_count (self->link, &numbers);
     if (!numbers.up)
         begin (self);
+}
+
+/* Whoever came first of those whose turn it may be. */
+static stream_t *next_waiting (const streams_t *all)
+{
+    stream_t *at = all->catching < STREAM_CATCHING_MAX ? all->waiting : NULL;
+    while (at != NULL && !may_catch_up (at))
+        at = at->next;
+    return at;
 }
 
 static void wake_waiting (streams_t *all)
@@ -626,10 +674,9 @@ static void wake_waiting (streams_t *all)
     if (all->waking)
         return;
     all->waking = true;
-    while (all->waiting != NULL && all->catching < STREAM_CATCHING_MAX) {
-        stream_t *stream = all->waiting;
-        leave_waiting (stream);
-        open_flow (stream);
+    for (stream_t *next = next_waiting (all); next != NULL; next = next_waiting (all)) {
+        leave_waiting (next);
+        open_flow (next);
     }
     all->waking = false;
 }
@@ -641,10 +688,13 @@ static void has_room (exchange_t *exchange)
     stream_t *self = exchange->state;
     self->blocked = false;
     catch_on (self);
-    if (self->stage == STAGE_JOINED)
-        pump (self);
-    else if (self->stage == STAGE_OWN)
+    if (self->stage == STAGE_OWN) {
         own_ready (self);
+    } else if (self->stage == STAGE_JOINED) {
+        self->held = !may_go_on (self);
+        if (!self->held)
+            pump (self);
+    }
 }
 
 static void tick (exchange_t *exchange)
@@ -652,7 +702,7 @@ static void tick (exchange_t *exchange)
     stream_t *self = exchange->state;
     if (self->stage == STAGE_OWN && self->held)
         flow_again (self->flow);
-    else if (self->stage == STAGE_JOINED && self->hub->held)
+    else if (self->stage == STAGE_JOINED && (self->held || self->hub->held))
         flow_again (self->hub->flow);
 }
 
@@ -685,6 +735,7 @@ static void stream_free (void *state)
     bytes_free (&self->piece);
     if (self->kept_free != NULL)
         self->kept_free (self->kept);
+    filters_give (&all->filters, &self->filter);
     free (self->key);
     free (self);
     wake_waiting (all);
@@ -725,20 +776,9 @@ static void join_or_catch_up (stream_t *self)
     pump (self);
 }
 
-bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *options)
+static void become_state (stream_t *self)
 {
-    stream_t *self = calloc (1, sizeof *self);
-    if (self == NULL || (self->key = filter_key (&options->filter, options->owner)) == NULL) {
-        free (self);
-        return false;
-    }
-    self->all = all;
-    self->exchange = exchange;
-    self->options = *options;
-    self->link = exchange->link;
-    self->stage = STAGE_OWN;
-    self->has_cursor =
-        options->cursor != NULL && cursor_read (options->cursor, &self->generation, &self->seq);
+    exchange_t *exchange = self->exchange;
     self->kept = exchange->state;
     self->kept_free = exchange->state_free;
     exchange->state = self;
@@ -747,6 +787,31 @@ bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *
     exchange->on_quiet = is_quiet;
     exchange->on_tick = tick;
     exchange->on_stop = stop;
+}
+
+stream_opening_t stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *options)
+{
+    bool full = false;
+    stream_t *self = calloc (1, sizeof *self);
+    if (self != NULL)
+        self->key = filter_key (&options->filter, options->owner);
+    if (self != NULL && self->key != NULL)
+        self->filter = filters_take (&all->filters, exchange->account, exchange->link, self->key,
+                                     options->filters_max, &full);
+    if (self == NULL || self->filter == NULL) {
+        if (self != NULL)
+            free (self->key);
+        free (self);
+        return full ? STREAM_NO_FILTER : STREAM_NO_MEMORY;
+    }
+    self->all = all;
+    self->exchange = exchange;
+    self->options = *options;
+    self->link = exchange->link;
+    self->stage = STAGE_OWN;
+    self->has_cursor =
+        options->cursor != NULL && cursor_read (options->cursor, &self->generation, &self->seq);
+    become_state (self);
     join_or_catch_up (self);
-    return true;
+    return STREAM_OPENED;
 }

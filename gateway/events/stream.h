@@ -18,6 +18,7 @@
 #ifndef TASKMQ_GATEWAY_EVENTS_STREAM_H
 #define TASKMQ_GATEWAY_EVENTS_STREAM_H
 
+#include "events/filters.h"
 #include "http/exchange.h"
 #include "link/link.h"
 
@@ -25,7 +26,8 @@ enum {
     STREAM_RING_BYTES_MAX = 4 * 1024 * 1024,   /* of a hub */
     STREAM_RINGS_BYTES_MAX = 64 * 1024 * 1024, /* of all hubs: each has its part of it at most */
     STREAM_HUBS_MAX = 256,                     /* beyond, a stream keeps its own flow */
-    STREAM_CATCHING_MAX = 64,                  /* streams that catch up at once */
+    STREAM_CATCHING_MAX = 64,                  /* streams that catch up at once, … */
+    STREAM_CATCHING_OWN_MAX = 16,              /* … of one principal */
     STREAM_RETRY_MS = 1000                     /* after which a reader connects again */
 };
 
@@ -38,7 +40,9 @@ typedef struct streams {
     size_t hubs_count;
     stream_t *waiting; /* to catch up; the first */
     stream_t *last_waiting;
+    size_t waiting_count;
     size_t catching;
+    filter_use_t *filters;
     bool waking;
     uint64_t events; /* that were sent, with notices and gaps */
     uint64_t gaps;
@@ -46,25 +50,33 @@ typedef struct streams {
 } streams_t;
 
 typedef struct stream_options {
-    tmq_filter_t filter; /* what it points to is the exchange's, or of its state */
-    const char *owner;   /* whose tasks alone; NULL: of the namespace */
-    const char *cursor;  /* to go on behind; NULL: from now on */
-    bool snapshot;       /* first the present tasks; not with a cursor */
-    bool notices;        /* progress too */
-    bool one_task;       /* ends with the end of the task */
-    /* Of a stream of one owner's tasks, whose cost is the owner's: may it compute now? What it must
-     * not stays with the broker, and is tried again at the exchange's tick. */
+    tmq_filter_t filter;  /* what it points to is the exchange's, or of its state */
+    const char *owner;    /* whose tasks alone; NULL: of the namespace */
+    const char *cursor;   /* to go on behind; NULL: from now on */
+    bool snapshot;        /* first the present tasks; not with a cursor */
+    bool notices;         /* progress too */
+    bool one_task;        /* ends with the end of the task */
+    uint64_t filters_max; /* that streams of its account have */
+    /* May it compute now? What it must not stays with the broker, or in the ring, and is tried
+     * again at the exchange's tick. */
     bool (*may) (exchange_t *exchange);
-    /* It has computed. */
-    void (*spent) (exchange_t *exchange);
+    /* It has computed for so long; of what a hub computes, each reader its part. */
+    void (*spent) (exchange_t *exchange, double us);
     /* Begins the answer: false if it was answered otherwise. */
     bool (*begin) (exchange_t *exchange, response_t *response);
     /* Answers, instead of a stream, with what the library told. */
     void (*refuse) (exchange_t *exchange, int code, const tmq_error_t *error);
 } stream_options_t;
 
-/* Answers the exchange by a stream, which becomes its state and keeps the one that it had. False:
- * memory is exhausted, and nothing was done. */
-bool stream_open (streams_t *all, exchange_t *exchange, const stream_options_t *options);
+typedef enum stream_opening {
+    STREAM_OPENED,
+    STREAM_NO_MEMORY,
+    STREAM_NO_FILTER /* its account has as many others as it may */
+} stream_opening_t;
+
+/* Answers the exchange by a stream, which becomes its state and keeps the one that it had. What is
+ * not opened has done nothing. */
+stream_opening_t stream_open (streams_t *all, exchange_t *exchange,
+                              const stream_options_t *options);
 
 #endif

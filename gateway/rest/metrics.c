@@ -158,6 +158,8 @@ static void put_streams (bytes_t *out, const service_t *service)
                 service->stream_seats.displaced);
     put_number (out, "gateway_stream_hubs", "gauge", "sources that streams of one filter share",
                 streams->hubs_count);
+    put_number (out, "gateway_streams_waiting", "gauge", "streams that wait for a turn to catch up",
+                streams->waiting_count);
     put_number (out, "gateway_stream_events_total", "counter",
                 "events that were sent to streams, with notices and gaps", streams->events);
     put_number (out, "gateway_stream_gaps_total", "counter",

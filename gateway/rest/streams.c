@@ -5,12 +5,13 @@
 /* Streams of events. */
 #include <stdlib.h>
 
-#include "base/effort.h"
 #include "events/items.h"
 #include "http/sse.h"
 #include "rest/handlers.h"
 #include "rest/query.h"
 #include "rest/subject.h"
+
+enum { NO_FILTER_RETRY_MS = 5000 };
 
 static bool begin (exchange_t *exchange, response_t *response)
 {
@@ -22,9 +23,9 @@ static bool may (exchange_t *exchange)
     return service_wait_ms (service_of (exchange), exchange->principal) == 0;
 }
 
-static void spent (exchange_t *exchange)
+static void spent (exchange_t *exchange, double us)
 {
-    service_spend (service_of (exchange), exchange->principal, (double) effort_take ());
+    service_spend (service_of (exchange), exchange->principal, us);
 }
 
 static void refuse (exchange_t *exchange, int code, const tmq_error_t *error)
@@ -61,6 +62,7 @@ static bool read_options (exchange_t *exchange, stream_options_t *options)
     options->may = may;
     options->spent = spent;
     options->owner = owner_of (exchange);
+    options->filters_max = service_of (exchange)->settings.numbers[SETTING_PRINCIPAL_FILTERS_MAX];
     return flag_parameter (exchange, &options->snapshot, "snapshot") &&
            flag_parameter (exchange, &options->notices, "notices") &&
            read_cursor (exchange, options);
@@ -80,8 +82,16 @@ static bool answer_head (exchange_t *exchange)
 
 static void open_stream (exchange_t *exchange, const stream_options_t *options)
 {
-    if (!stream_open (&service_of (exchange)->streams, exchange, options))
+    static const problem_t full = {
+        .kind = PROBLEM_RATE_LIMITED,
+        .detail = "more filters of streams at a time than 'principal_filters_max' allows",
+        .retry_after_ms = NO_FILTER_RETRY_MS};
+    const stream_opening_t opening =
+        stream_open (&service_of (exchange)->streams, exchange, options);
+    if (opening == STREAM_NO_MEMORY)
         answer_code (exchange, TMQ_NO_MEMORY, NULL, NULL);
+    else if (opening == STREAM_NO_FILTER)
+        answer_problem (exchange, &full);
 }
 
 void event_stream (exchange_t *exchange)

@@ -2,12 +2,13 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What holders share: seats. */
+/* What holders share: seats, and the filters of their streams. */
 #include "support/cmocka_all.h"
 
 #include <stdbool.h>
 
 #include "base/seats.h"
+#include "events/filters.h"
 
 enum { SITTERS = 12 };
 
@@ -113,12 +114,48 @@ static void test_bytes (void **state)
     account_release (none);
 }
 
+static void test_filters (void **state)
+{
+    filter_use_t *all = NULL;
+    account_t *ann = account_new (), *bob = account_new ();
+    const int links[2] = {0, 0};
+    bool full;
+    (void) state;
+    filter_use_t *first = filters_take (&all, ann, &links[0], "a", 2, &full);
+    filter_use_t *again = filters_take (&all, ann, &links[0], "a", 2, &full);
+    filter_use_t *other = filters_take (&all, ann, &links[1], "a", 2, &full);
+    assert_ptr_equal (first, again);
+    assert_ptr_not_equal (first, other);
+    assert_int_equal (ann->held[HOLD_FILTERS], 2);
+    assert_null (filters_take (&all, ann, &links[0], "b", 2, &full));
+    assert_true (full);
+    filter_use_t *theirs = filters_take (&all, bob, &links[0], "b", 2, &full);
+    assert_non_null (theirs);
+    assert_false (full);
+    filters_give (&all, &first);
+    assert_null (first);
+    assert_int_equal (ann->held[HOLD_FILTERS], 2);
+    filters_give (&all, &again);
+    assert_int_equal (ann->held[HOLD_FILTERS], 1);
+    filter_use_t *late = filters_take (&all, ann, &links[0], "b", 2, &full);
+    assert_non_null (late);
+    filters_give (&all, &late);
+    filters_give (&all, &other);
+    filters_give (&all, &theirs);
+    filters_give (&all, &theirs);
+    assert_null (all);
+    assert_int_equal (ann->held[HOLD_FILTERS] + bob->held[HOLD_FILTERS], 0);
+    account_release (ann);
+    account_release (bob);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_who_has_the_most_goes_first),
         cmocka_unit_test (test_who_stays),
         cmocka_unit_test (test_bytes),
+        cmocka_unit_test (test_filters),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -3,15 +3,17 @@
 # https://mozilla.org/MPL/2.0/.
 
 """What principals of taskmq-gateway share, and none of them can hold alone, nor a few of them
-together: uploads, streams. test_shares.py PART."""
+together: uploads, streams, filters, turns, time. test_shares.py PART."""
 
+import re
+import signal
 import sys
 
 from broker import Broker, eventually
 from gateway import Gateway
 from test_bodies import FRAME, MIB, PIECE, Slow, Slowly, Stage, buffers, made, number_of
 from test_gateway import check, check_problem, submit
-from test_streams import Events, metric
+from test_streams import Events, fill, metric
 
 FAST = ["rate = 100000", "rate_burst = 100000"]
 
@@ -183,5 +185,84 @@ def part_streams():
         try_hub(broker)
 
 
+# Filters, turns to catch up, and the time that streams take.
+
+def part_filters():
+    with Broker() as broker, Gateway(broker, configuration=["principal_filters_max = 3",
+                                                            *FAST]) as gateway:
+        ann, bob = make(gateway, "ann", "bob")
+        streams = [Events(gateway, f"/v1/events?queue=q{number}", token=ann) for number in range(3)]
+        streams.append(Events(gateway, "/v1/events?queue=q2", token=ann))  # it is one of them
+        for stream in streams:
+            stream.await_kind("live")
+        for target in ("/v1/events", "/v1/events?queue=q0&queue=q1",
+                       f"/v1/tasks/{submit(gateway, {'queue': 'q'}, token=ann)}/stream"):
+            named(gateway.get(target, token=ann), 429, "rate-limited", "principal_filters_max")
+        other = Events(gateway, "/v1/events?queue=q9", token=bob)
+        other.await_kind("live")
+        streams[2].stop()  # the other one of its filter still has it
+        eventually("it has gone", lambda: metric(gateway, "streams") == 4)
+        named(gateway.get("/v1/events", token=ann), 429, "rate-limited", "principal_filters_max")
+        streams[3].stop()
+        eventually("it has gone", lambda: metric(gateway, "streams") == 3)
+        last = Events(gateway, "/v1/events", token=ann)
+        last.await_kind("live")
+        for stream in (*streams[:2], other, last):
+            stream.stop()
+
+
+def busy(gateway):
+    """Connections with a request that is whole."""
+    text = gateway.get("/metrics").body.decode()
+    return sum(int(re.search(rf'^taskmq_gateway_connections{{state="{state}"}} (\d+)', text, re.M).group(1))
+               for state in ("waiting", "streaming"))
+
+
+def part_turns():
+    """A principal has a part of the turns to catch up, however many streams it opens."""
+    settings = ["request_timeout = 500ms", "grace = 500ms", *FAST]
+    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+        ann, bob = make(gateway, "ann", "bob")
+        broker.process.send_signal(signal.SIGSTOP)  # nobody's turn ends
+        streams = [Events(gateway, "/v1/events?cursor=0-0", token=ann) for _ in range(70)]
+        eventually("they wait", lambda: metric(gateway, "streams_waiting") == 70 - 16)
+        streams.append(Events(gateway, "/v1/events?cursor=0-0", token=bob))
+        eventually("it is there", lambda: busy(gateway) == 71 + 1)  # … and who asks for the numbers
+        check("it waits for nobody", metric(gateway, "streams_waiting"), 70 - 16)
+        broker.process.send_signal(signal.SIGCONT)
+        for stream in streams:
+            stream.await_kind("live")
+        check("nobody waits", metric(gateway, "streams_waiting"), 0)
+        for stream in streams:
+            stream.stop()
+
+
+def part_cost():
+    """Streams of all tasks are paid by those who read them."""
+    with Broker() as broker, Gateway(broker, configuration=FAST + ["principal_time = 15ms"]) as gateway:
+        eve, kim = make(gateway, "eve", "kim", role="observer")
+        fill(gateway, "cost", 4000, 6)
+        reader = Events(gateway, "/v1/events?queue=cost", token=kim, again=False)
+        reader.await_kind("live")
+
+        def refused():
+            check("another one", gateway.get("/v1/session", token=kim).status, 200)
+            answer = gateway.get("/v1/session", token=eve)
+            return answer if answer.status != 200 else None
+        streams = [Events(gateway, f"/v1/events?queue=cost&queue=x{number}&cursor=0-0", token=eve,
+                          again=False) for number in range(8)]
+        named(eventually("it has to pay", refused), 429, "rate-limited", "principal_time")
+        eventually("all are answered", lambda: all(stream.status for stream in streams))
+        let_in = [stream for stream in streams if stream.status == 200]
+        assert let_in, "the first one"
+        for stream in let_in:
+            stream.await_kind("live")
+            numbers = stream.numbers()
+            check("each once and in order", numbers, sorted(set(numbers)))
+            stream.stop()
+        reader.stop()
+
+
 if __name__ == "__main__":
-    {"uploads": part_uploads, "streams": part_streams}[sys.argv[1]]()
+    {"uploads": part_uploads, "streams": part_streams, "filters": part_filters,
+     "turns": part_turns, "cost": part_cost}[sys.argv[1]]()
