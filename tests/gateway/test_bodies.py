@@ -202,32 +202,12 @@ def try_results(stage):
     check("its hash is its tag", '"' + listed["large.bin"]["hash"] + '"', tag_of(data))
 
 
-def try_owners(stage):
-    """What is somebody else's is not there, to the byte."""
-    gateway = stage.gateway
-    ann, bob = (gateway.make_token(name, "client") for name in ("ann", "bob"))
-    gateway.reload()
-    data = made(FRAME + 1, 4)
-    task = stage.submit(data, "--on-behalf", "ann")
-    absent = "01a2007e-d6c2-7f5e-8f1f-c21cce16b92e"
-
-    def plain(answer):
-        body = re.sub(rb"[0-9a-f]{8}-[0-9a-f-]{27}", b"ID", answer.body)
-        return answer.status, sorted(answer.fields), body
-    for what in ("payload", "result", "artifacts", "artifacts/x"):
-        for more in ({}, {"Range": "bytes=0-9"}, {"If_None_Match": tag_of(data)}):
-            foreign = gateway.get(f"/v1/tasks/{task}/{what}", token=bob, **more)
-            check(what, plain(foreign), plain(gateway.get(f"/v1/tasks/{absent}/{what}", token=bob, **more)))
-            check(what, foreign.status, 404)
-
-
 def part_read():
     with Broker() as broker, Gateway(broker, configuration=FAST) as gateway:
         stage = Stage(broker, gateway)
         try_whole(stage)
         try_ranges(stage)
         try_results(stage)
-        try_owners(stage)
 
 
 # What goes wrong on the way.
