@@ -113,7 +113,7 @@ const RECENT_MAX = 1000;
 const RETRY_MS = 2000;
 const KINDS = ["submitted", "claimed", "released", "attempt_failed", "lease_lost", "asked", "answered",
   "completed", "failed", "cancelled", "cancel_acknowledged", "retried", "resumed", "adopted", "changed",
-  "expired", "purged", "late", "removed", "fired", "turn", "imported"];
+  "expired", "purged", "late", "removed", "fired", "turn", "imported", "artifact"];
 
 export const stream = {
   state: "closed", // connecting, live, away (the broker), closed, lost (the gateway)

@@ -6,7 +6,7 @@
 
 import { dirty, h, say } from "./dom.js";
 import { answerForm } from "./form.js";
-import { get, may, mayChange, mayOverview, post, query, remove, Source } from "./net.js";
+import { get, may, mayChange, mayOverview, post, query, remove, Source, withNs } from "./net.js";
 import { ago, ask, badge, body, bytes, copy, curl, duration, empty, progress, readBody, shell, shown, taskctl, time, timeText, tree, word } from "./show.js";
 import { took } from "./tasks.js";
 
@@ -14,7 +14,7 @@ const EVENTS = 200;
 const LIVE = ["queued", "working", "input_required"];
 const ATTEMPTS = 1000;
 const LOG_TAIL = 65536;
-const TABS = ["overview", "payload", "result", "events", "attempts", "logs", "json"];
+const TABS = ["overview", "payload", "result", "artifacts", "events", "attempts", "logs", "json"];
 
 // Spans of the task's life, from its events: waiting, each attempt, how that ended.
 export function spansOf(events, now) {
@@ -48,6 +48,7 @@ export class Task {
     this.tries = new Source(() => get(`/v1/tasks/${id}/attempts${query({ limit: ATTEMPTS })}`), 500);
     this.attempt = 0; // whose log is shown; 0: the newest one's
     this.logs = new Source(() => this.readLogs(), 1000);
+    this.artifacts = new Source(() => get(`/v1/tasks/${id}/artifacts`), 1000);
     this.inbox = mayOverview() ? new Source(() => get("/v1/inbox"), 1000) : null;
     for (const source of this.sources()) source.refresh();
     this.clock = setInterval(() => {
@@ -58,8 +59,8 @@ export class Task {
     this.openTab(this.tab);
   }
   get title() { return `Task …${this.id.slice(-6)}`; }
-  sources() { return [this.task, this.why, this.events, this.tries, this.tab === "logs" && this.logs, this.inbox].filter(Boolean); }
-  close() { clearInterval(this.clock); this.logs.stop(); for (const source of this.sources()) source.stop(); }
+  sources() { return [this.task, this.why, this.events, this.tries, this.tab === "logs" && this.logs, this.tab === "artifacts" && this.artifacts, this.inbox].filter(Boolean); }
+  close() { clearInterval(this.clock); this.logs.stop(); this.artifacts.stop(); for (const source of this.sources()) source.stop(); }
 
   async readEvents() {
     const page = await get(`/v1/tasks/${this.id}/events${query({ limit: EVENTS })}`);
@@ -98,7 +99,7 @@ export class Task {
   }
 
   openTab(tab) {
-    if (tab === "logs") this.logs.refresh();
+    if (tab === "logs" || tab === "artifacts") this[tab].refresh();
     if ((tab !== "payload" && tab !== "result") || this.bodies[tab]) return;
     const mine = this.bodies[tab] = { read: null, problem: null };
     readBody(`/v1/tasks/${this.id}/${tab}`).then((read) => { mine.read = read; }, (problem) => { mine.problem = problem; }).finally(dirty);
@@ -219,6 +220,13 @@ export class Task {
     ];
   }
 
+  artifactTab({ items }, task) {
+    if (items.length === 0) return empty("It has no artifacts.", LIVE.includes(task.status) && "What its worker attaches appears here by itself.");
+    return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Artifacts" }, h("table", {}, h("thead", {}, h("tr", {}, ["Name", "Type", "Size", "Try", "Attached", "Bytes"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, items.map((one) => h("tr", { key: one.name }, h("td", { class: "wide" }, one.name), h("td", {}, one.type || "–"), h("td", {}, bytes(one.bytes)), h("td", {}, one.attempt), h("td", {}, time(one.attached_at)),
+        h("td", {}, one.hash ? h("a", { href: withNs(`/v1/tasks/${this.id}/artifacts/${encodeURIComponent(one.name)}`), download: one.name, "aria-label": `Download ${one.name}` }, "Download") : "not for you"))))));
+  }
+
   bodyTab(name, task) {
     const state = this.bodies[name];
     if (state?.problem)
@@ -230,6 +238,7 @@ export class Task {
   panel(task) {
     switch (this.tab) {
     case "payload": case "result": return this.bodyTab(this.tab, task);
+    case "artifacts": return shown(this.artifacts, (data) => this.artifactTab(data, task));
     case "events": return shown(this.events, (data) => this.history(data));
     case "attempts": return shown(this.tries, (data) => this.attempts(data));
     case "logs": return shown(this.logs, (data) => this.logTab(data));
@@ -260,6 +269,7 @@ export class Task {
       }, tab === "json" ? "JSON" : word(tab)[0].toUpperCase() + tab.slice(1)))),
       h("div", { role: "tabpanel", id: "panel", tabindex: "0", "aria-labelledby": `tab-${this.tab}`, key: `panel-${this.tab}` }, this.panel(task)),
       shell(...(this.tab === "payload" || this.tab === "result" ? [taskctl(this.tab, this.id), curl(`/v1/tasks/${this.id}/${this.tab}`)]
+        : this.tab === "artifacts" ? [taskctl("artifact", "list", this.id), curl(`/v1/tasks/${this.id}/artifacts`)]
         : this.tab === "events" ? [taskctl("get", "--events", this.id), curl(`/v1/tasks/${this.id}/events`)]
           : this.tab === "attempts" ? [taskctl("get", "--attempts", this.id), curl(`/v1/tasks/${this.id}/attempts`)]
             : this.tab === "logs" ? [taskctl("logs", this.id), curl(`/v1/tasks/${this.id}/logs`)]

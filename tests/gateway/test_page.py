@@ -71,6 +71,17 @@ def try_files(gateway):
     check_problem(gateway.get("/ui/..%2fgateway.key", token=None), 400, "malformed")
 
 
+def try_kinds():
+    """An EventSource hears only the kinds that it asks for by their names."""
+    with open(os.path.join(os.environ["TASKMQ_SOURCE"], "gateway/web/net.js"), encoding="utf-8") as file:
+        heard = re.search(r"const KINDS = \[(.*?)\];", file.read(), re.S).group(1)
+    with open(os.path.join(os.environ["TASKMQ_SOURCE"], "proto/taskmq_types.h"), encoding="utf-8") as file:
+        text = file.read()
+    begin = text.index('X (1, SUBMITTED, "submitted")')
+    kinds = re.findall(r'X \(\d+, \w+, "(\w+)"\)', text[begin:text.index("\n\n", begin)])
+    check("kinds of events", sorted(re.findall(r'"(\w+)"', heard)), sorted(kinds))
+
+
 def try_session(gateway):
     answer, cookie = log_in(gateway)
     check("who", {key: answer.json[key] for key in ("principal", "roles", "namespaces", "by")},
@@ -201,6 +212,7 @@ def main():
     with Broker() as broker:
         with Gateway(broker, configuration=["failures_max = 1000"]) as gateway:
             try_files(gateway)
+            try_kinds()
             cookie = try_session(gateway)
             try_forgery(gateway, cookie)
             try_bytes(gateway, cookie)

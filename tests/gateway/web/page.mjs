@@ -158,6 +158,37 @@ async function tryRetry(page) {
   return id;
 }
 
+// What a worker attaches appears while somebody looks, and is fetched through the page's session.
+async function tryArtifacts(page) {
+  const name = "a plot é<img src=x onerror=hacked=4>.csv";
+  const none = site.submit("plots", "x");
+  await go(page, `#/task/${none}?tab=artifacts`, none);
+  await page.locator("#panel", { hasText: "It has no artifacts." }).waitFor();
+  site.work("plots", `printf 'a,b\\n1,2\\n' >"$TASKMQ_ARTIFACTS/${name}"; head -c 300000 /dev/zero >"$TASKMQ_ARTIFACTS/zeros.bin"`);
+  const row = page.locator("#panel tbody tr", { hasText: name });
+  await row.waitFor();
+  check("what it is", (await row.locator("td").allTextContents()).slice(1, 4), ["text/csv", "8 B", "1"]);
+  check("the large one", (await page.locator("#panel tbody tr", { hasText: "zeros.bin" }).locator("td").nth(2).textContent()), "293 KiB");
+  const link = row.getByRole("link", { name: `Download ${name}` });
+  await page.getByRole("tab", { name: "Artifacts" }).focus();
+  for (let i = 0; i < 3; i++) await page.keyboard.press("Tab"); // the panel, the table
+  check("it is reached by the keyboard", await link.evaluate((node) => node === document.activeElement), true);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
+  check("its bytes", readFileSync(await download.path(), "utf8"), "a,b\n1,2\n");
+  const [large] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download zeros.bin" }).click()]);
+  check("all of them", [large.suggestedFilename(), readFileSync(await large.path()).length], ["zeros.bin", 300000]);
+  check("it is the same page", await page.getByRole("heading", { level: 1 }).textContent(), none);
+  await page.route("**/artifacts", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify({ detail: "the broker is away" }) }));
+  await page.getByRole("tab", { name: "Overview" }).click();
+  await page.getByRole("tab", { name: "Artifacts" }).click();
+  await page.getByRole("alert").filter({ hasText: "the broker is away" }).waitFor();
+  await row.waitFor(); // what was there stays
+  await page.unroute("**/artifacts");
+  await page.getByRole("alert").waitFor({ state: "detached" });
+  passed("artifacts: none, as they come, fetched, and an error");
+  return none;
+}
+
 async function tryAnswer(page) {
   site.work("poster", `echo 'ask size ${QUESTION}' >&$TASKMQ_FD; read -ru "$TASKMQ_FD" a; echo "$a"`);
   const id = site.submit("poster", "make it");
@@ -316,7 +347,7 @@ async function tryPictures(page) {
 }
 
 async function tryViews(page, ids, name, narrow) {
-  const views = [["#/overview", "Overview"], ["#/tasks", "Tasks"], [`#/task/${ids.done}`, ids.done], [`#/task/${ids.done}?tab=payload`, ids.done], [`#/task/${ids.done}?tab=events`, ids.done], [`#/task/${ids.done}?tab=attempts`, ids.done], [`#/task/${ids.done}?tab=logs`, ids.done], [`#/task/${ids.done}?tab=json`, ids.done],
+  const views = [["#/overview", "Overview"], ["#/tasks", "Tasks"], [`#/task/${ids.done}`, ids.done], [`#/task/${ids.done}?tab=payload`, ids.done], [`#/task/${ids.plots}?tab=artifacts`, ids.plots], [`#/task/${ids.done}?tab=artifacts`, ids.done], [`#/task/${ids.done}?tab=events`, ids.done], [`#/task/${ids.done}?tab=attempts`, ids.done], [`#/task/${ids.done}?tab=logs`, ids.done], [`#/task/${ids.done}?tab=json`, ids.done],
     ["#/queue/flaky", "flaky"], ["#/workers", "Workers"], ["#/questions", "Questions"], ["#/events", "Events"], ["#/system", "System"], ["#/tools", "Tools"], ["#/task/01a2007e-d6c2-7f5e-8f1f-000000000000", "There is no such task."]];
   const found = [];
   for (const [hash, heading] of views) {
@@ -369,6 +400,7 @@ try {
   await tryKeyboard(page);
   await tryCancel(page);
   const ids = { done: await tryRetry(page) };
+  ids.plots = await tryArtifacts(page);
   await tryAnswer(page);
   await tryPause(page);
   await tryLogs(page);
