@@ -17,6 +17,7 @@
 
 /* What is counted, beside memory. */
 typedef enum hold {
+    HOLD_CONNECTIONS,
     HOLD_UPLOADS, /* payloads under way, … */
     HOLD_SPOOLED, /* … and their bytes on the disk */
     HOLD_STREAMS,

@@ -156,6 +156,43 @@ static bool displace_stranger (const connection_t *self)
     return true;
 }
 
+static uint64_t connections_of (const account_t *holder)
+{
+    return holder->held[HOLD_CONNECTIONS];
+}
+
+static uint64_t bytes_of (const account_t *holder)
+{
+    return holder->bytes;
+}
+
+/* Of those that wait for nothing but that their answer is read: of whoever has the most, and more
+ * than that, the one that has done nothing for the longest. */
+static connection_t *find_unread (const connections_t *set, uint64_t (*of) (const account_t *),
+                                  uint64_t most)
+{
+    connection_t *found = NULL;
+    for (connection_t *at = set->last; at != NULL; at = at->previous)
+        if (!at->running && (at->phase <= PHASE_HEAD || at->phase >= PHASE_CLOSING) &&
+            owed (at) > 0 && of (at->holder) > most) {
+            found = at;
+            most = of (at->holder);
+        }
+    return found;
+}
+
+/* The memory of all is for who has less of it. */
+static bool displace_unread (const connection_t *self, uint64_t bytes)
+{
+    connection_t *found =
+        is_stranger (self) ? NULL : find_unread (self->set, bytes_of, self->holder->bytes + bytes);
+    if (found == NULL)
+        return false;
+    self->set->numbers.displaced++;
+    connection_free (found);
+    return true;
+}
+
 /* NULL: it counts from now on; else why there is no room for it, a sentence. */
 static const char *charge (connection_t *self, uint64_t *account, uint64_t bytes)
 {
@@ -166,7 +203,10 @@ static const char *charge (connection_t *self, uint64_t *account, uint64_t bytes
         return is_stranger (self)
                    ? "those without a token take as much memory as 'strangers_bytes_max' allows"
                    : "its requests and answers take as much memory as 'principal_bytes_max' allows";
-    if (bytes > rest_of (limit_of (self, SETTING_MEMORY_BYTES_MAX), *used + trees_bytes ()))
+    const uint64_t most = limit_of (self, SETTING_MEMORY_BYTES_MAX);
+    while (bytes > rest_of (most, *used + trees_bytes ()) && displace_unread (self, bytes))
+        ;
+    if (bytes > rest_of (most, *used + trees_bytes ()))
         return "all requests and answers take as much memory as 'memory_bytes_max' allows";
     *used += bytes;
     self->holder->bytes += bytes;
@@ -195,6 +235,8 @@ static void take_holder (connection_t *self)
         return;
     self->holder->bytes -= held;
     holder->bytes += held;
+    self->holder->held[HOLD_CONNECTIONS]--;
+    holder->held[HOLD_CONNECTIONS]++;
     account_release (self->holder);
     self->holder = account_retain (holder);
 }
@@ -237,6 +279,7 @@ void connection_free (connection_t *self)
     --*state_of (self);
     discharge (self, &self->input_charged);
     discharge (self, &self->output_charged);
+    self->holder->held[HOLD_CONNECTIONS]--;
     account_release (self->holder);
     codec_free (self->codec);
     event_free (self->deadline);
@@ -795,6 +838,8 @@ bool connections_make_room (connections_t *set)
         if (!at->running && can_be_spared (at) && (found == NULL || is_stranger (at)))
             found = at;
     if (found == NULL)
+        found = find_unread (set, connections_of, 1);
+    if (found == NULL)
         return false;
     set->numbers.displaced++;
     connection_free (found);
@@ -830,6 +875,7 @@ connection_t *connection_new (connections_t *set, int fd, const char *peer)
     }
     snprintf (self->exchange.peer, sizeof self->exchange.peer, "%s", peer);
     enter_list (self);
+    self->holder->held[HOLD_CONNECTIONS]++;
     set->numbers.connections++;
     ++*state_of (self);
     bufferevent_setcb (self->buffers, readable, written, broken, self);

@@ -58,8 +58,8 @@ void connection_free (connection_t *self);
 void connections_drain (connections_t *set);
 
 /* Closes one that can be spared, so that another one may come: of those that nobody waits for the
- * one that has done nothing for the longest time, and first of those who never told who they are.
- * False: there is none. */
+ * one that has done nothing for the longest time, and first of those who never told who they are;
+ * then one whose client does not read its answer, of whoever has the most. False: there is none. */
 bool connections_make_room (connections_t *set);
 
 typedef void exchange_fn (void *context, exchange_t *exchange);

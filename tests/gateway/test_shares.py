@@ -12,7 +12,7 @@ import sys
 from broker import Broker, eventually
 from gateway import Gateway
 from test_bodies import FRAME, MIB, PIECE, Slow, Slowly, Stage, buffers, made, number_of
-from test_gateway import check, check_problem, submit
+from test_gateway import check, check_problem, pipeline, submit
 from test_streams import Events, fill, metric
 
 FAST = ["rate = 100000", "rate_burst = 100000"]
@@ -99,6 +99,76 @@ def part_uploads():
     with Broker() as broker:
         try_places(broker)
         try_spool(broker)
+
+
+# Connections, and memory for answers.
+
+BODY = "x" * 200000
+
+
+def ask(gateway, task_id, token, count):
+    """Somebody who reads nothing of what he asks for."""
+    return pipeline(gateway, f"GET /v1/tasks/{task_id}/payload HTTP/1.1\r\nHost: localhost\r\n"
+                    f"Authorization: Bearer {token}\r\n\r\n".encode(), count)[0]
+
+
+def make_answers(gateway, *tokens):
+    return [submit(gateway, {"queue": "c", "data": BODY}, token=token) for token in tokens]
+
+
+def try_all_connections(broker):
+    """Who asks on every connection and reads no answer keeps nobody out, and others' answers stay."""
+    settings = ["connections_max = 12", "output_bytes_max = 4K", "output_timeout = 5m", *FAST]
+    with Gateway(broker, configuration=settings) as gateway:
+        ann, bob = make(gateway, "ann", "bob")
+        hers, his = make_answers(gateway, ann, bob)
+        kept = ask(gateway, his, bob, 60)
+        links = []
+        for number in range(30):
+            links.append(ask(gateway, hers, ann, 100))
+            answer = gateway.get(f"/v1/tasks/{hers}/payload", token=bob)
+            check(f"another one, {number}", answer.status, 404)
+        eventually("some gave way", lambda: metric(gateway, "connections_displaced_total") >= 19)
+        check("nobody was shut out", metric(gateway, "connections_refused_total"), 0)
+        left = 60 * len(BODY)
+        while left > 0:
+            piece = kept.recv(1 << 20)
+            assert piece, "the one of somebody else was closed"
+            left -= piece.count(b"x")
+        for link in (kept, *links):
+            link.close()
+
+
+def try_all_memory(broker):
+    """Two who read nothing take all the memory of answers, each its part: a third one is served."""
+    settings = ["memory_bytes_max = 1800K", "principal_bytes_max = 1M", "output_bytes_max = 64K",
+                "output_timeout = 5m", *FAST]
+    with Gateway(broker, configuration=settings) as gateway:
+        ann, bob, cid = make(gateway, "ann", "bob", "cid")
+        ids = make_answers(gateway, ann, bob, cid)
+        links = []
+
+        def is_full(number):
+            # The system's buffers grow and take some of it: one more link fills that again.
+            links.append(ask(gateway, ids[number], (ann, bob)[number], 100))
+            told = gateway.get(f"/v1/tasks/{ids[number]}/payload", token=(ann, bob)[number])
+            return told.status == 503 and "principal_bytes_max" in told.json["detail"]
+
+        def gave_way():
+            for number in range(2):
+                eventually("its part is full", lambda: is_full(number))
+            answer = gateway.get(f"/v1/tasks/{ids[2]}/payload", token=cid)
+            check("a third one", (answer.status, len(answer.body)), (200, len(BODY)))
+            return metric(gateway, "connections_displaced_total") > 0
+        eventually("one gave way", gave_way)
+        for link in links:
+            link.close()
+
+
+def part_connections():
+    with Broker() as broker:
+        try_all_connections(broker)
+        try_all_memory(broker)
 
 
 # Streams.
@@ -264,5 +334,5 @@ def part_cost():
 
 
 if __name__ == "__main__":
-    {"uploads": part_uploads, "streams": part_streams, "filters": part_filters,
-     "turns": part_turns, "cost": part_cost}[sys.argv[1]]()
+    {"uploads": part_uploads, "connections": part_connections, "streams": part_streams,
+     "filters": part_filters, "turns": part_turns, "cost": part_cost}[sys.argv[1]]()
