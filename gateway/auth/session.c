@@ -55,7 +55,7 @@ static bool open_text (const sessions_t *self, contents_t *out, seal_purpose_t p
 static bool has_ended (const sessions_t *self, const uint8_t id[SESSION_ID_BYTES])
 {
     for (size_t i = 0; i < SESSIONS_ENDED_MAX; i++)
-        if (memcmp (self->ended[i], id, SESSION_ID_BYTES) == 0)
+        if (self->ended[i].number > 0 && memcmp (self->ended[i].id, id, SESSION_ID_BYTES) == 0)
             return true;
     return false;
 }
@@ -69,12 +69,33 @@ principal_t *session_find (const sessions_t *self, const tokens_t *tokens, seal_
     return tokens_find_hash (tokens, contents.hash, now_ms);
 }
 
+/* Whose place the next one of a token gets: the oldest of its own once it has its part, else that of
+ * all, or an empty one. */
+static session_ended_t *place_of (sessions_t *self, const uint8_t hash[TOKEN_HASH_BYTES])
+{
+    session_ended_t *oldest = &self->ended[0], *own = NULL;
+    size_t count = 0;
+    for (session_ended_t *at = self->ended; at < self->ended + SESSIONS_ENDED_MAX; at++) {
+        if (at->number < oldest->number)
+            oldest = at;
+        if (at->number == 0 || memcmp (at->hash, hash, TOKEN_HASH_BYTES) != 0)
+            continue;
+        count++;
+        if (own == NULL || at->number < own->number)
+            own = at;
+    }
+    return count < SESSIONS_ENDED_OWN_MAX ? oldest : own;
+}
+
 void session_end (sessions_t *self, seal_purpose_t purpose, const char *text, int64_t now_ms)
 {
     contents_t contents;
     if (!open_text (self, &contents, purpose, text, now_ms))
         return;
-    memcpy (self->ended[self->next++ % SESSIONS_ENDED_MAX], contents.id, sizeof contents.id);
+    session_ended_t *place = place_of (self, contents.hash);
+    memcpy (place->id, contents.id, sizeof place->id);
+    memcpy (place->hash, contents.hash, sizeof place->hash);
+    place->number = ++self->ended_count;
 }
 
 /* The cookie. */

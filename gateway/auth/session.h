@@ -7,7 +7,8 @@
  *
  * Nothing is kept for a session. It is good while its token is: a token that is removed ends its
  * sessions at the next reload. Only sessions that were ended, and tickets that were used, are
- * remembered: the last SESSIONS_ENDED_MAX of them, until the process ends. */
+ * remembered: the last SESSIONS_ENDED_MAX of them, and of one token SESSIONS_ENDED_OWN_MAX, so that
+ * nobody makes another one's good again; until the process ends. */
 #ifndef TASKMQ_GATEWAY_AUTH_SESSION_H
 #define TASKMQ_GATEWAY_AUTH_SESSION_H
 
@@ -17,18 +18,25 @@
 enum {
     SESSION_ID_BYTES = 16,
     SESSIONS_ENDED_MAX = 1024,
+    SESSIONS_ENDED_OWN_MAX = 128,
     SESSION_COOKIE_SIZE = 40,     /* its name: with __Host- and eight digits */
     SESSION_TICKET_MS = 60 * 1000 /* a link to the page is good for so long, and once */
 };
 /* Stands before a ticket where a token would be. */
 #define SESSION_TICKET_PREFIX "tmqt_"
 
+typedef struct session_ended {
+    uint8_t id[SESSION_ID_BYTES];
+    uint8_t hash[TOKEN_HASH_BYTES]; /* of its token */
+    uint64_t number;                /* counted from 1; 0: none */
+} session_ended_t;
+
 typedef struct sessions {
     const seal_t *seal;
     bool secure; /* it is reached by https alone */
     char cookie[SESSION_COOKIE_SIZE];
-    uint8_t ended[SESSIONS_ENDED_MAX][SESSION_ID_BYTES]; /* all zero: none */
-    size_t next;
+    session_ended_t ended[SESSIONS_ENDED_MAX];
+    uint64_t ended_count; /* ever */
 } sessions_t;
 
 /* seal is borrowed. Browsers keep cookies by the name of a machine, whatever the port: the name of

@@ -209,6 +209,37 @@ static char *make_session (const sessions_t *sessions, seal_purpose_t purpose,
     return (char *) text.data;
 }
 
+/* Nobody makes sessions that another one has ended good again, by ending many. */
+static void test_ended_sessions (void **state)
+{
+    static tokens_t tokens;
+    static sessions_t sessions;
+    static const uint8_t secret[SEAL_KEY_BYTES] = "one";
+    static char *texts[2 * SESSIONS_ENDED_MAX];
+    seal_t seal;
+    char token[TOKEN_SIZE];
+    char error[TOKENS_ERROR_SIZE];
+    (void) state;
+    seal_init (&seal, secret);
+    sessions_init (&sessions, &seal, false);
+    assert_true (tokens_add (&tokens, token, "ann", "client", "a", 0, error));
+    assert_true (tokens_add (&tokens, token, "bob", "client", "a", 0, error));
+    char *hers = make_session (&sessions, SEAL_COOKIE, tokens.list[0], 4000);
+    session_end (&sessions, SEAL_COOKIE, hers, 1);
+    for (size_t i = 0; i < 2 * SESSIONS_ENDED_MAX; i++) {
+        texts[i] = make_session (&sessions, SEAL_COOKIE, tokens.list[1], 4000);
+        session_end (&sessions, SEAL_COOKIE, texts[i], 1);
+    }
+    assert_null (session_find (&sessions, &tokens, SEAL_COOKIE, hers, 1));
+    for (size_t i = 0; i < 2 * SESSIONS_ENDED_MAX; i++) {
+        const bool kept = i >= 2 * SESSIONS_ENDED_MAX - SESSIONS_ENDED_OWN_MAX;
+        assert_true ((session_find (&sessions, &tokens, SEAL_COOKIE, texts[i], 1) == NULL) == kept);
+        free (texts[i]);
+    }
+    free (hers);
+    tokens_clear (&tokens);
+}
+
 static void test_sessions (void **state)
 {
     static tokens_t tokens;
@@ -280,6 +311,7 @@ int main (void)
         cmocka_unit_test (test_rates),
         cmocka_unit_test (test_hosts_and_origins),
         cmocka_unit_test (test_sessions),
+        cmocka_unit_test (test_ended_sessions),
         cmocka_unit_test (test_cookies),
         cmocka_unit_test (test_members_as_they_stand),
     };
