@@ -69,8 +69,8 @@ principal_t *session_find (const sessions_t *self, const tokens_t *tokens, seal_
     return tokens_find_hash (tokens, contents.hash, now_ms);
 }
 
-/* Whose place the next one of a token gets: the oldest of its own once it has its part, else that of
- * all, or an empty one. */
+/* Whose place the next one of a token gets: the oldest of its own once it has its part, else that
+ * of all, or an empty one. */
 static session_ended_t *place_of (sessions_t *self, const uint8_t hash[TOKEN_HASH_BYTES])
 {
     session_ended_t *oldest = &self->ended[0], *own = NULL;

@@ -6,8 +6,8 @@
  *
  * A bound for each holder does not keep a few of them from taking all. So when all seats are taken,
  * somebody who has fewer of them gets one of whoever has the most: the one that he took first.
- * Nobody gives way to somebody who would then have as much as he had, so two of them never push each
- * other out in turn. One thread. */
+ * Nobody gives way to somebody who would then have as much as he had, so two of them never push
+ * each other out in turn. One thread. */
 #ifndef TASKMQ_GATEWAY_BASE_SEATS_H
 #define TASKMQ_GATEWAY_BASE_SEATS_H
 
