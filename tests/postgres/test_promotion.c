@@ -19,7 +19,8 @@
 
 enum {
     PERCENT = 4,
-    PROMOTIONS = 50, /* of each kind; where nothing is lost asynchronously, half of that */
+    PROMOTIONS = 50,
+    ASYNCHRONOUS_PROMOTIONS = 75, /* of which one in six has all */
     LIFE_MS_MAX = 500,
     AWAY_MS_MAX = 500,
     ROLLBACK = 16,
@@ -316,11 +317,10 @@ static void note_early (pair_t *self, const daemon_t *broker)
 }
 
 typedef enum owner_does {
-    OWNER_WORKS,      /* rows that it wrote are lost, and it has more of them to write */
-    OWNER_IS_IDLE,    /* all that it had is in the tables */
-    OWNER_IS_KILLED,  /* with the database, and the other broker takes over */
-    OWNER_COMES_BACK, /* it is killed, and started again before the other one may take over */
-    OWNER_DOINGS
+    OWNER_WORKS,     /* rows that it wrote are lost, and it has more of them to write */
+    OWNER_IS_IDLE,   /* all that it had is in the tables */
+    OWNER_IS_KILLED, /* with the database, and the other broker takes over */
+    OWNER_COMES_BACK /* it is killed, and started again before the other one may take over */
 } owner_does_t;
 
 /* What was acknowledged is gone, and nobody acts as if it were not. */
@@ -369,25 +369,6 @@ static void bring_back (cluster_t *cluster)
             daemon_spawn (&cluster->brokers[i]);
 }
 
-static void test_what_an_asynchronous_standby_lost (void **state)
-{
-    (void) state;
-    pair_t pair;
-    unsigned promotions = stage_part (PROMOTIONS, percent);
-    unsigned first = draw (OWNER_DOINGS);
-    begin (&pair, ASYNCHRONOUS, "asynchronous");
-    for (unsigned i = 0; i < promotions; i++) {
-        lose_some (&pair, (owner_does_t) ((first + i) % OWNER_DOINGS));
-        bring_back (&pair.cluster);
-        make_whole (&pair);
-    }
-    print_message (
-        "%u promotions: of a standby that lacked something; %u takeovers came before its "
-        "first checkpoint\n",
-        promotions, early);
-    finish (&pair);
-}
-
 /* The standby does not even know that another broker took over. The one that it knows as the owner
  * takes it again, by an epoch of the same number, while the other one stands still. */
 static void lose_an_adoption (pair_t *pair)
@@ -421,21 +402,6 @@ static void lose_an_adoption (pair_t *pair)
     witness_free (&witness);
 }
 
-static void test_an_adoption_that_was_lost (void **state)
-{
-    (void) state;
-    pair_t pair;
-    unsigned promotions = (stage_part (PROMOTIONS, percent) + 3) / 4;
-    begin (&pair, ASYNCHRONOUS, "asynchronous");
-    for (unsigned i = 0; i < promotions; i++) {
-        lose_an_adoption (&pair);
-        bring_back (&pair.cluster);
-        make_whole (&pair);
-    }
-    print_message ("%u promotions: of a standby that lacked an adoption\n", promotions);
-    finish (&pair);
-}
-
 /* The standby has all: the owner that lives finds that out, and who takes over from it knows. */
 static void keep_all (pair_t *pair)
 {
@@ -465,18 +431,27 @@ static void keep_all (pair_t *pair)
     witness_free (&witness);
 }
 
-static void test_what_an_asynchronous_standby_has (void **state)
+static void test_an_asynchronous_standby (void **state)
 {
     (void) state;
     pair_t pair;
-    unsigned promotions = stage_part (PROMOTIONS / 2, percent);
+    unsigned promotions = stage_part (ASYNCHRONOUS_PROMOTIONS, percent);
     begin (&pair, ASYNCHRONOUS, "asynchronous");
     for (unsigned i = 0; i < promotions; i++) {
-        keep_all (&pair);
-        bring_back (&pair.cluster);
-        make_whole (&pair);
+        if (i > 0) {
+            bring_back (&pair.cluster);
+            make_whole (&pair);
+        }
+        if (i % 6 == 1)
+            lose_an_adoption (&pair);
+        else if (i % 6 == 2)
+            keep_all (&pair);
+        else
+            lose_some (&pair, (owner_does_t) (i % 6 == 0 ? OWNER_WORKS : i % 6 - 2));
     }
-    print_message ("%u promotions: of a standby that had all\n", promotions);
+    print_message ("%u promotions: of an asynchronous standby; %u takeovers came before its first "
+                   "checkpoint\n",
+                   promotions, early);
     finish (&pair);
 }
 
@@ -485,9 +460,7 @@ int main (int argc, char **argv)
     stage_arguments (argc, argv, &percent, &seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_a_synchronous_standby),
-        cmocka_unit_test (test_what_an_asynchronous_standby_lost),
-        cmocka_unit_test (test_an_adoption_that_was_lost),
-        cmocka_unit_test (test_what_an_asynchronous_standby_has),
+        cmocka_unit_test (test_an_asynchronous_standby),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

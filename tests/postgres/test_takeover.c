@@ -19,7 +19,7 @@
 
 enum {
     PERCENT = 1,
-    KILLS = 700,
+    KILLS = 400,
     KILLS_OF_THREE = 200,
     KILLS_OF_BOTH = 100,
     PAUSES = 200,
