@@ -34,9 +34,11 @@ enum {
     DEPOT_UPLOADS_MAX = 256,         /* under way, … */
     DEPOT_UPLOADS_OF_ONE_MAX = 16,   /* … of one identity, … */
     DEPOT_UPLOADS_OF_PEER_MAX = 128, /* … of one and of all the owners it acts for */
-    /* When there is no place, one that stood still for so long gives its own. Its bytes stay, until
-     * there is no room for those of another one. */
-    DEPOT_YIELD_MS = 60 * 1000,
+    /* When there is no place, one that stood still for so long gives its own: whoever left in the
+     * middle said nothing, and another one should not wait for long. Its bytes stay, and it goes on
+     * where it ended. */
+    DEPOT_YIELD_MS = 10 * 1000,
+    DEPOT_STILL_MS = 60 * 1000, /* … and its bytes when there is no room for another one's */
     DEPOT_IDLE_MS = 60 * 60 * 1000,
     DEPOT_TURN_BYTES = 2 * 1024 * 1024, /* that one call reads again */
     DEPOT_SLICE_MAX = 256,              /* blobs that one look brings */

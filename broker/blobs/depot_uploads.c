@@ -312,12 +312,12 @@ static bool give_way (depot_t *self, const upload_t *of, int64_t mono_ms)
 {
     upload_t *still;
     count_of (self, of == NULL ? NULL : of->owner, NULL, &still);
-    if (still != NULL && mono_ms - still->used_ms >= DEPOT_YIELD_MS) {
+    if (still != NULL && mono_ms - still->used_ms >= DEPOT_STILL_MS) {
         upload_park (self, still);
         return true;
     }
     const parked_file_t *oldest =
-        parked_oldest (&self->parked, of == NULL ? NULL : of->name, mono_ms, DEPOT_YIELD_MS);
+        parked_oldest (&self->parked, of == NULL ? NULL : of->name, mono_ms, DEPOT_STILL_MS);
     if (oldest == NULL)
         return false;
     drop_parked (self, oldest);

@@ -212,7 +212,7 @@ static void a_share_has_uploads_in_it (void **state)
     const depot_share_t share = {.has = BYTES, .most = 3 * BYTES};
     assert_int_equal (part_of ("me", 1, &share, KIB, 0).code, TMQ_OK);
     assert_int_equal (part_of ("me", 2, &share, KIB, 0).code, TMQ_OK);
-    depot_word_t word = part_of ("me", 3, &share, 0, DEPOT_YIELD_MS - 1);
+    depot_word_t word = part_of ("me", 3, &share, 0, DEPOT_STILL_MS - 1);
     assert_int_equal (word.code, TMQ_LIMIT);
     assert_true (word.over_quota);
     assert_non_null (strstr (word.text, "bytes of blobs of me: 1843200, as many"));
@@ -223,10 +223,10 @@ static void a_share_has_uploads_in_it (void **state)
     assert_int_equal (depot_stats (depot).parked, 2);
     assert_int_equal (part_of ("me", 3, &tight, 0, 100).code, TMQ_LIMIT); /* 3 KiB are there */
     assert_int_equal (part_of ("you", 3, &tight, 0, 100).code, TMQ_OK);
-    assert_int_equal (part_of ("me", 3, &tight, 0, 99 + DEPOT_YIELD_MS).code, TMQ_LIMIT);
+    assert_int_equal (part_of ("me", 3, &tight, 0, 99 + DEPOT_STILL_MS).code, TMQ_LIMIT);
     assert_int_equal (depot_stats (depot).dropped, 0);
     /* What nobody went on with gives its room to what is wanted now. */
-    assert_int_equal (part_of ("me", 3, &tight, 0, 100 + DEPOT_YIELD_MS).code, TMQ_OK);
+    assert_int_equal (part_of ("me", 3, &tight, 0, 100 + DEPOT_STILL_MS).code, TMQ_OK);
     assert_true (depot_stats (depot).dropped > 0);
 }
 
@@ -241,15 +241,15 @@ static void what_was_given_up_makes_room (void **state)
     for (unsigned i = 1; i <= 2; i++)
         assert_int_equal (part_of ("me", i, NULL, KIB, i).code, TMQ_OK);
     /* Each time the one that stood still for longest, and no more of them than are needed. */
-    assert_int_equal (part_of ("you", 1, NULL, KIB, DEPOT_YIELD_MS).offset, KIB);
+    assert_int_equal (part_of ("you", 1, NULL, KIB, DEPOT_STILL_MS).offset, KIB);
     assert_int_equal (depot_stats (depot).dropped, 1);
-    assert_int_equal (part_of ("you", 2, NULL, KIB, DEPOT_YIELD_MS).code, TMQ_LIMIT);
-    assert_int_equal (part_of ("you", 2, NULL, KIB, 1 + DEPOT_YIELD_MS).offset, KIB);
+    assert_int_equal (part_of ("you", 2, NULL, KIB, DEPOT_STILL_MS).code, TMQ_LIMIT);
+    assert_int_equal (part_of ("you", 2, NULL, KIB, 1 + DEPOT_STILL_MS).offset, KIB);
     assert_int_equal (depot_stats (depot).dropped, 2);
     assert_int_equal (depot_stats (depot).uploads, 3);
     assert_int_equal (depot_stats (depot).bytes, 3 * BYTES);
-    assert_int_equal (begin_at (&upload, 1 + DEPOT_YIELD_MS).code, TMQ_LIMIT);
-    assert_int_equal (begin_at (&upload, 2 + DEPOT_YIELD_MS).offset, 0); /* it began anew */
+    assert_int_equal (begin_at (&upload, 1 + DEPOT_STILL_MS).code, TMQ_LIMIT);
+    assert_int_equal (begin_at (&upload, 2 + DEPOT_STILL_MS).offset, 0); /* it began anew */
     reopen ();
     assert_int_equal (depot_stats (depot).bytes, 2 * KIB);
     assert_int_equal (depot_stats (depot).parked, 2);
@@ -274,7 +274,7 @@ static void one_peer_does_not_have_all_places (void **state)
         assert_int_equal (begin_of (name, i, 0).code, TMQ_OK);
     }
     assert_int_equal (begin_of ("uid:1", 1, 0).code, TMQ_OVERLOADED);
-    assert_int_equal (begin_of ("uid:1", 1, DEPOT_YIELD_MS).code, TMQ_OK);
+    assert_int_equal (begin_of ("uid:1", 1, DEPOT_STILL_MS).code, TMQ_OK);
 }
 
 /* A body of several turns, made of the same bytes again and again. */
