@@ -325,7 +325,7 @@ def part_soak():
 
 def part_stalled():
     """A client that does not read costs its bound, and nobody else waits for it."""
-    settings = ["rate = 100000", "rate_burst = 100000"]
+    settings = ["rate = 100000", "rate_burst = 100000", "output_timeout = 10m"]
     count = 8000
     with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
         stalled = socket.socket()

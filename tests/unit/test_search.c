@@ -251,7 +251,9 @@ static atomic_int store_ms; /* for each read */
 static atomic_bool late_excerpts;
 
 int __real_clock_gettime (clockid_t clock, struct timespec *out);
-int __wrap_clock_gettime (clockid_t clock, struct timespec *out);
+/* Seen by shared libraries, too: under a sanitizer the linker leads their clock here. */
+__attribute__ ((visibility ("default"))) int __wrap_clock_gettime (clockid_t clock,
+                                                                   struct timespec *out);
 int __wrap_clock_gettime (clockid_t clock, struct timespec *out)
 {
     int failed = __real_clock_gettime (clock, out);
