@@ -24,7 +24,7 @@ enum { BEAT, NEWEST, TERMINATE, STATEMENTS };
 static const char *const TEXTS[STATEMENTS] = {
     [BEAT] = "UPDATE shard SET beat = beat + 1, lease_ms = $3::int4, timeline = $4::int4"
              " WHERE shard = $1::int2 AND epoch = $2::int8 AND owner = $5::text",
-    [NEWEST] = PG_COMMIT_NEWEST_SQL,
+    [NEWEST] = PG_COMMIT_NEWEST_SQL ", (SELECT epoch FROM shard WHERE shard = $1::int2)",
     [TERMINATE] = PG_COMMIT_TERMINATE_SQL,
 };
 
@@ -83,7 +83,7 @@ static void put_epoch (const pg_beat_t *self, pg_params_t *params)
 }
 
 /* What was acknowledged before the question has to be in the answer. That of an epoch which is over
- * would say nothing, so a beat comes first. */
+ * would say nothing, so the same statement says whose it is. */
 static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
 {
     PGresult *row;
@@ -94,9 +94,18 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     if (code != STORE_OK)
         return code;
     uint64_t newest = (uint64_t) pg_int8 (row, 0, 0);
+    uint64_t epoch = (uint64_t) pg_int8 (row, 0, 1);
     PQclear (row);
+    if (epoch != self->epoch)
+        return pg_commit_fenced (self->store, self->epoch, error);
     if (newest < last)
         return pg_commit_cut (&self->link, self->store, self->epoch, last, newest, error);
+    /* A promotion may have lost a successor that began when our lease was over. */
+    bool moved = self->link.timeline != self->timeline;
+    int64_t until = pg_beat_valid_until (self);
+    bool lapsed = until != INT64_MIN && clock_ms (CLOCK_MONOTONIC) >= until;
+    if (moved && lapsed && !self->store->database.failover_synchronous)
+        return pg_commit_fenced (self->store, self->epoch, error);
     self->timeline = self->link.timeline;
     atomic_store (&self->store->target.whole_timeline, self->timeline);
     return STORE_OK;

@@ -126,6 +126,14 @@ static bool has_ended (const taker_t *self)
            (seen->lease_ms == NO_BEATS && pg_instance_was_unplaced (instance, seen->owner));
 }
 
+/* A promotion may have lost who owned it last, and that one's lease may hold. */
+static bool may_lack_an_owner (const taker_t *self)
+{
+    const shard_t *seen = &self->seen;
+    return seen->timeline > 0 && seen->lease_ms > 0 &&
+           seen->timeline != atomic_load (&self->store->target.timeline);
+}
+
 /* The lease is the owner's: it believes in that one, whatever ours is. One that did not beat yet
  * believes in nothing. */
 static bool stands_still (taker_t *self, int64_t now_ms)
@@ -142,7 +150,7 @@ static verdict_t judge (taker_t *self)
     const shard_t *seen = &self->seen;
     bool standby = self->store->database.standby;
     self->out->silent_ms = 0;
-    if (has_ended (self))
+    if (has_ended (self) && !may_lack_an_owner (self))
         return VERDICT_TAKE;
     if (seen->lease_ms == NO_BEATS)
         return standby ? VERDICT_WAIT : VERDICT_REFUSE;
@@ -167,7 +175,7 @@ static void tell_waiting (taker_t *self)
 {
     char owner[TEXT_SIZE / 2];
     char text[TEXT_SIZE];
-    if (self->told && self->told_epoch == self->seen.epoch)
+    if ((self->told && self->told_epoch == self->seen.epoch) || has_ended (self))
         return;
     self->told = true;
     self->told_epoch = self->seen.epoch;

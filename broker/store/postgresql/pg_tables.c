@@ -121,22 +121,6 @@ static bool is_before (const pg_meta_t *a, const pg_meta_t *b)
     return a->epoch < b->epoch || (a->epoch == b->epoch && a->batch < b->batch);
 }
 
-/* What was written once and is not now is in memory no more, nor in the journal, so what is written
- * next would stand for it. */
-static store_code_t open_session (pg_tables_t *self, store_error_t *error)
-{
-    const pg_meta_t known = self->stored;
-    store_code_t code = pg_link_open (&self->link, error);
-    if (code == STORE_OK)
-        code = read_written (self, error);
-    if (code == STORE_OK && is_before (&self->stored, &known))
-        return pg_commit_cut (&self->link, self->store, known.epoch, known.batch,
-                              self->stored.batch, error);
-    if (code == STORE_OK)
-        pg_store_found (self->store, NULL);
-    return code;
-}
-
 static store_code_t begin (pg_tables_t *self, store_error_t *error)
 {
     PGresult *row = NULL;
@@ -148,8 +132,19 @@ static store_code_t begin (pg_tables_t *self, store_error_t *error)
     if (code == STORE_OK && PQntuples (row) == 0)
         code = fenced (self, error);
     PQclear (row);
-    self->meta = self->stored;
-    self->order = self->stored_order;
+    return code;
+}
+
+/* On a new connection, and behind the lock of the fence: the session before may have been committing
+ * just now. What was written once and is not now is in memory no more, nor in the journal, so what
+ * is written next would stand for it. */
+static store_code_t look_behind (pg_tables_t *self, store_error_t *error)
+{
+    const pg_meta_t known = self->stored;
+    store_code_t code = read_written (self, error);
+    if (code == STORE_OK && is_before (&self->stored, &known))
+        return pg_commit_cut (&self->link, self->store, known.epoch, known.batch,
+                              self->stored.batch, error);
     return code;
 }
 
@@ -212,17 +207,25 @@ static store_code_t try_once (pg_tables_t *self, const work_t *work, bool *lande
                               store_error_t *error)
 {
     *landed = false;
-    store_code_t code = STORE_OK;
-    if (!pg_link_is_open (&self->link)) {
-        code = open_session (self, error);
-        *landed = code == STORE_OK && work->batch != 0 && self->stored.epoch == self->epoch &&
-                  self->stored.batch >= work->batch;
-    }
-    if (code != STORE_OK || *landed)
-        return code;
-    code = begin (self, error);
+    bool fresh = !pg_link_is_open (&self->link);
+    store_code_t code = fresh ? pg_link_open (&self->link, error) : STORE_OK;
     if (code == STORE_OK)
-        code = work->run (self, work->context, error);
+        code = begin (self, error);
+    if (code == STORE_OK && fresh)
+        code = look_behind (self, error);
+    if (code != STORE_OK)
+        return code;
+    *landed = fresh && work->batch != 0 && self->stored.epoch == self->epoch &&
+              self->stored.batch >= work->batch;
+    if (fresh)
+        pg_store_found (self->store, NULL);
+    if (*landed) {
+        pg_link_rollback (&self->link); /* of a transaction that only looked */
+        return STORE_OK;
+    }
+    self->meta = self->stored;
+    self->order = self->stored_order;
+    code = work->run (self, work->context, error);
     if (code == STORE_OK && work->before != NULL)
         work->before (self, work->context);
     return code == STORE_OK ? commit (self, error) : code;
