@@ -135,9 +135,9 @@ static store_code_t begin (pg_tables_t *self, store_error_t *error)
     return code;
 }
 
-/* On a new connection, and behind the lock of the fence: the session before may have been committing
- * just now. What was written once and is not now is in memory no more, nor in the journal, so what
- * is written next would stand for it. */
+/* On a new connection, and behind the lock of the fence: the session before may have been
+ * committing just now. What was written once and is not now is in memory no more, nor in the
+ * journal, so what is written next would stand for it. */
 static store_code_t look_behind (pg_tables_t *self, store_error_t *error)
 {
     const pg_meta_t known = self->stored;
