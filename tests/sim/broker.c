@@ -34,7 +34,7 @@ static now_t now_of (const world_t *world)
 
 static void restore (world_t *world, const boot_t *boot)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     const model_side_t *tables = &world->model->tables;
     engine_boot (broker->engine, boot, now_of (world));
     for (size_t i = 0; i < tables->kind_rows.count; i++) {
@@ -71,7 +71,7 @@ static void restore (world_t *world, const boot_t *boot)
 
 static void broker_start (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     engine_config_t config = ENGINE_CONFIG_INIT;
     rng_fill (&world->rng, config.seed, sizeof config.seed);
     config.broker = "simulated";
@@ -142,7 +142,7 @@ void broker_commit (world_t *world, batch_t *batch)
 
 void broker_crash (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     if (broker->engine == NULL) {
         return;
     }
@@ -181,7 +181,7 @@ static bool crash_point (world_t *world)
 
 void broker_free (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     forget_reads (broker);
     if (broker->engine != NULL) {
         logs_forget (&broker->logs);
@@ -200,7 +200,7 @@ void broker_free (world_t *world)
 
 static void commit_failed (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     sim_log (world, "commit %llu finds no space", (unsigned long long) broker->batch->no);
     broker->resets++;
     links_forgotten (world);
@@ -220,7 +220,7 @@ static void commit_failed (world_t *world)
 /* The commit in doubt becomes durable, and nobody hears of it. */
 static void land (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     uint64_t no = broker->batch->no;
     if (!disk_commit (world, broker->batch)) {
         broker->reach.doubt = DOUBT_LOST;
@@ -239,7 +239,7 @@ static void land (world_t *world)
  * is made once more. True: there is nothing left to be committed. */
 static bool settle (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     bool landed = broker->reach.landed != 0;
     unsigned bug = world->options.planted_bug;
     if (landed) {
@@ -260,7 +260,7 @@ static bool settle (world_t *world)
 
 static void committer (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     if (reach_lands (world) && broker->reach.landed == 0) {
         land (world);
     }
@@ -293,7 +293,7 @@ static void committer (world_t *world)
 
 static void store_thread (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     bool away = reach_is_away (world);
     if (!away && world->mono_ms >= broker->write_due_ms) {
         ledger_write (world);
@@ -322,7 +322,7 @@ static void store_thread (world_t *world)
 
 static void readers (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     flying_read_t **at = &broker->reads;
     while (*at != NULL) {
         flying_read_t *flying = *at;
@@ -362,7 +362,7 @@ static bool decode (world_t *world, received_t *received, const wire_t *link)
 {
     packet_t *packet = received->packet;
     const Taskmq__ClientMessage *envelope =
-        validate_frames (&received->verdicts, world->broker.arena, packet->body == NULL ? 1 : 2,
+        validate_frames (&received->verdicts, world->broker->arena, packet->body == NULL ? 1 : 2,
                          packet->envelope, packet->envelope_bytes, packet->body_bytes);
     if (envelope == NULL || received->verdicts.refused > 0) {
         const char *text = received->verdicts.message.text;
@@ -408,7 +408,7 @@ static bool gather (world_t *world, received_t *out, size_t *count)
 /* Looks up what is wanted, and the payloads that queued tasks wait for. */
 static void load (world_t *world, key_list_t *keys)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     engine_want_payloads (broker->engine, keys);
     if (keys->count > 0 && reach_misses (world)) {
         engine_unread (broker->engine, keys);
@@ -422,7 +422,7 @@ static void load (world_t *world, key_list_t *keys)
 /* One message, in as many rounds as it takes. */
 static void handle (world_t *world, const message_t *message)
 {
-    engine_t *engine = world->broker.engine;
+    engine_t *engine = world->broker->engine;
     size_t from = 0;
     while (from < message->envelope->n_requests) {
         key_list_t keys = {0};
@@ -438,7 +438,7 @@ static void handle (world_t *world, const message_t *message)
 
 static void drain (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     received_t received[DRAIN_MESSAGES_MAX];
     size_t count;
     arena_reset (broker->arena);
@@ -471,7 +471,7 @@ static void drain (world_t *world)
 
 static bool send_round (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     output_t output;
     while (engine_output_next (broker->engine, &output)) {
         if (crash_point (world)) {
@@ -494,13 +494,13 @@ static bool send_round (world_t *world)
 
 static void send_outputs (world_t *world)
 {
-    while (send_round (world) && engine_has_output (world->broker.engine)) {
+    while (send_round (world) && engine_has_output (world->broker->engine)) {
     }
 }
 
 void broker_step (world_t *world)
 {
-    broker_t *broker = &world->broker;
+    broker_t *broker = world->broker;
     if (broker->engine == NULL) {
         if (world->mono_ms < broker->start_ms || reach_is_away (world)) {
             return;
@@ -562,7 +562,7 @@ static int64_t later (int64_t a, int64_t b)
 
 int64_t broker_next_ms (const world_t *world)
 {
-    const broker_t *broker = &world->broker;
+    const broker_t *broker = world->broker;
     if (broker->engine == NULL) {
         return later (broker->start_ms, broker->reach.away_until);
     }

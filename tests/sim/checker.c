@@ -525,7 +525,7 @@ void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event
  * unless its worker came back and renewed it for a shorter term, or did not name it. */
 static void check_lease_lost (world_t *world, const Taskmq__Event *event)
 {
-    int64_t started_ms = world->broker.started_ms;
+    int64_t started_ms = world->broker->started_ms;
     known_t *task = check_find (world, &event->task_id);
     bool fresh = world->mono_ms < started_ms + TMQ_RECOVERY_LEASE_MS_MIN;
     if (task == NULL || !fresh || task->assigned_count == 0) {
@@ -549,7 +549,7 @@ void check_gone (const wire_t *link)
     client_t *client = link->client;
     world_t *world = client->world;
     bool counts = client->actor == &worker_actor && link->registered &&
-                  link->peer == client->newest && world->mono_ms >= world->broker.frozen_until;
+                  link->peer == client->newest && world->mono_ms >= world->broker->frozen_until;
     if (counts) {
         memcpy (client->gone_id, worker_id (client), sizeof client->gone_id);
         client->gone_due_ms = world->mono_ms + TMQ_GONE_GRACE_MS + GIVEN_BACK_MS;

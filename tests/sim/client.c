@@ -193,7 +193,7 @@ static void hello (client_t *client)
 static void connect_again (client_t *client)
 {
     world_t *world = client->world;
-    if (world->broker.engine == NULL) {
+    if (world->broker->engine == NULL) {
         client->wake_ms = world->mono_ms + rng_between (&world->rng, 50, 500);
         return;
     }

@@ -329,7 +329,7 @@ static void judge_left (world_t *world)
         sim_file_t *file = &world->depot.files[i];
         blobs_name (i, &name);
         if (file->whole && !file->going && world->mono_ms - file->touched_ms >= IDLE_MS &&
-            !engine_blob_is_needed (world->broker.engine, name.hash)) {
+            !engine_blob_is_needed (world->broker->engine, name.hash)) {
             depot_job_t *job = add_job (world, JOB_COLLECT);
             job->blob = i;
             job->due_ms = world->mono_ms + rng_between (&world->rng, 0, COLLECTING_MS_MAX);
@@ -357,9 +357,9 @@ static void finish_job (world_t *world, const depot_job_t *job)
         if (job->errand->whole) {
             upload_of (world, job->errand)->told_ms = world->mono_ms;
         }
-        engine_errand_done (world->broker.engine, job->errand,
+        engine_errand_done (world->broker->engine, job->errand,
                             (now_t){world->mono_ms, sim_wall_ms (world)});
-        world->broker.tick_wanted = true;
+        world->broker->tick_wanted = true;
     }
 }
 
@@ -367,7 +367,7 @@ void depot_step (world_t *world)
 {
     sim_depot_t *self = &world->depot;
     errand_t *errand;
-    while ((errand = engine_errand_next (world->broker.engine)) != NULL) {
+    while ((errand = engine_errand_next (world->broker->engine)) != NULL) {
         add_job (world, JOB_ERRAND)->errand = errand;
     }
     if (world->mono_ms > self->look_ms) {

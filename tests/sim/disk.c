@@ -36,9 +36,9 @@ struct disk {
 
 static disk_t *disk_of (world_t *world)
 {
-    if (world->broker.disk == NULL) {
+    if (world->broker->disk == NULL) {
         disk_t *self = calloc (1, sizeof *self);
-        world->broker.disk = self;
+        world->broker->disk = self;
         power_disk_init (&self->disk);
         self->disk.refuses_direct = world->options.seed % 3 == 1;
         self->options = (journal_options_t){.directory = "x",
@@ -48,7 +48,7 @@ static disk_t *disk_of (world_t *world)
         self->tables = (journal_tables_t){world->model->generation, 0, 0, true};
         self->random = world->options.seed;
     }
-    return world->broker.disk;
+    return world->broker->disk;
 }
 
 static void forget_read (disk_t *self)
@@ -69,7 +69,7 @@ void disk_free (world_t *world)
     batch_free (self->doubtful);
     forget_read (self);
     free (self);
-    world->broker.disk = NULL;
+    world->broker->disk = NULL;
 }
 
 /* Faults. */

@@ -52,7 +52,7 @@ struct ledger {
 
 static ledger_t *ledger_of (const world_t *world)
 {
-    return world->broker.ledger;
+    return world->broker->ledger;
 }
 
 /* The facade. */
@@ -130,7 +130,7 @@ void ledger_make (world_t *world)
         return;
     }
     ledger_t *self = calloc (1, sizeof *self);
-    world->broker.ledger = self;
+    world->broker->ledger = self;
     fault_vfs_install ();
     fault_vfs_skip_syncs (true); /* a loss of power is the journal's matter, here and store_power */
     log_configure (LOG_LEVEL_ERROR, false);
@@ -164,7 +164,7 @@ void ledger_free (world_t *world)
     gate_destroy (&self->gate);
     ledger_clean (getpid ());
     free (self);
-    world->broker.ledger = NULL;
+    world->broker->ledger = NULL;
 }
 
 /* Writing. */

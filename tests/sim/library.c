@@ -476,7 +476,7 @@ static void follow_link (client_t *client)
             client->link = NULL;
         }
         program->connection = wanted.connection;
-        if (wanted.connection != 0 && world->broker.engine != NULL) {
+        if (wanted.connection != 0 && world->broker->engine != NULL) {
             client->link = wire_open (client);
         }
     }

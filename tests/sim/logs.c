@@ -37,9 +37,9 @@ static void check_piece (world_t *world, const log_piece_t *piece)
 
 void logs_step (world_t *world)
 {
-    logs_t *self = &world->broker.logs;
+    logs_t *self = &world->broker->logs;
     log_piece_t *piece;
-    while ((piece = engine_log_next (world->broker.engine)) != NULL) {
+    while ((piece = engine_log_next (world->broker->engine)) != NULL) {
         check_piece (world, piece);
         list_push_back (&self->pieces, &piece->node);
         self->bytes += log_piece_memory (buf_length (piece->bytes));
@@ -52,7 +52,7 @@ void logs_step (world_t *world)
         piece = LIST_ITEM (list_pop_front (&self->pieces), log_piece_t, node);
         self->bytes -= log_piece_memory (buf_length (piece->bytes));
         self->due_ms = world->mono_ms + (int64_t) (piece->offset % 400);
-        engine_log_done (world->broker.engine, piece);
+        engine_log_done (world->broker->engine, piece);
     }
 }
 

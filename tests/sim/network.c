@@ -229,11 +229,11 @@ void network_sweep (world_t *world)
         if (link->cut && link->open_at_broker && link->up.head == NULL &&
             world->mono_ms >= link->broker_notices_at) {
             link->open_at_broker = false;
-            if (link->broker_is_told && world->broker.engine != NULL) {
+            if (link->broker_is_told && world->broker->engine != NULL) {
                 now_t now = {world->mono_ms, sim_wall_ms (world)};
-                engine_peer_gone (world->broker.engine, link->peer, now);
+                engine_peer_gone (world->broker->engine, link->peer, now);
                 check_gone (link);
-                world->broker.tick_wanted = true;
+                world->broker->tick_wanted = true;
             }
         }
         if (!link->open_at_client && !link->open_at_broker && link->client->link != link) {
@@ -261,7 +261,7 @@ int64_t network_next_ms (const world_t *world)
         }
         if (link->up.head != NULL) {
             int64_t due = link->up.head->due_ms;
-            int64_t frozen = world->broker.frozen_until;
+            int64_t frozen = world->broker->frozen_until;
             next = earlier (next, due > frozen ? due : frozen);
         }
         if (link->cut && link->open_at_client && link->down.head == NULL) {

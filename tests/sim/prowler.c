@@ -97,10 +97,10 @@ void prowlers_swap (world_t *world, bool all)
         }
     }
     take_policy (world);
-    if (world->broker.engine != NULL && world->policy != NULL) {
+    if (world->broker->engine != NULL && world->policy != NULL) {
         now_t now = {world->mono_ms, sim_wall_ms (world)};
-        engine_access (world->broker.engine, world->policy, now);
-        world->broker.tick_wanted = true;
+        engine_access (world->broker->engine, world->policy, now);
+        world->broker->tick_wanted = true;
     }
 }
 

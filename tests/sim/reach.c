@@ -30,20 +30,20 @@ static bool is_used (const world_t *world)
 
 bool reach_is_away (const world_t *world)
 {
-    return world->mono_ms < world->broker.reach.away_until;
+    return world->mono_ms < world->broker->reach.away_until;
 }
 
 int64_t reach_valid_until (const world_t *world)
 {
-    return is_used (world) ? world->broker.reach.beat_at + LEASE_MS : INT64_MAX;
+    return is_used (world) ? world->broker->reach.beat_at + LEASE_MS : INT64_MAX;
 }
 
 /* A commit that is under way when the store goes away. */
 static void draw_doubt (world_t *world)
 {
-    reach_t *self = &world->broker.reach;
+    reach_t *self = &world->broker->reach;
     static const doubt_t DOUBTS[] = {DOUBT_LANDED, DOUBT_LANDS, DOUBT_LOST};
-    if (world->broker.batch == NULL) {
+    if (world->broker->batch == NULL) {
         return;
     }
     self->doubt = DOUBTS[rng_below (&world->rng, 3)];
@@ -55,7 +55,7 @@ static void draw_doubt (world_t *world)
 
 static void go_away (world_t *world)
 {
-    reach_t *self = &world->broker.reach;
+    reach_t *self = &world->broker->reach;
     self->goes_at = SIM_END_OF_TIME;
     self->away_since = world->mono_ms;
     self->away_until = world->mono_ms + rng_between (&world->rng, AWAY_MS_MIN, AWAY_MS_MAX);
@@ -63,14 +63,14 @@ static void go_away (world_t *world)
     draw_doubt (world);
     sim_log (world, "the store is out of reach until %lld, commit %llu is in doubt: %d",
              (long long) self->away_until,
-             world->broker.batch == NULL ? 0ull : (unsigned long long) world->broker.batch->no,
+             world->broker->batch == NULL ? 0ull : (unsigned long long) world->broker->batch->no,
              (int) self->doubt);
 }
 
 /* The store of a broker that starts: it has just been owned. */
 void reach_start (world_t *world)
 {
-    reach_t *self = &world->broker.reach;
+    reach_t *self = &world->broker->reach;
     tenure_init (&self->tenure, PATIENCE_MS, world->options.planted_bug);
     self->told_away = self->told_shut = false;
     self->doubt = DOUBT_NONE;
@@ -84,7 +84,7 @@ void reach_start (world_t *world)
 
 void reach_faults (world_t *world)
 {
-    reach_t *self = &world->broker.reach;
+    reach_t *self = &world->broker->reach;
     bool waits = self->goes_at != SIM_END_OF_TIME;
     if (!waits && !reach_is_away (world) && sim_fault (world, world->options.away)) {
         self->goes_at = world->mono_ms + GOES_MS_MAX;
@@ -93,16 +93,16 @@ void reach_faults (world_t *world)
 
 void reach_goes (world_t *world)
 {
-    const reach_t *self = &world->broker.reach;
+    const reach_t *self = &world->broker->reach;
     bool waits = is_used (world) && world->faults && self->goes_at != SIM_END_OF_TIME;
-    if (waits && (world->broker.batch != NULL || world->mono_ms >= self->goes_at)) {
+    if (waits && (world->broker->batch != NULL || world->mono_ms >= self->goes_at)) {
         go_away (world);
     }
 }
 
 static void beat (world_t *world)
 {
-    reach_t *self = &world->broker.reach;
+    reach_t *self = &world->broker->reach;
     if (reach_is_away (world) || world->mono_ms < self->next_beat_at) {
         return;
     }
@@ -116,7 +116,7 @@ static void beat (world_t *world)
 
 void reach_tell (world_t *world)
 {
-    reach_t *self = &world->broker.reach;
+    reach_t *self = &world->broker->reach;
     const tenure_t *tenure = &self->tenure;
     bool was_away = self->told_away;
     bool was_shut = self->told_shut;
@@ -127,19 +127,19 @@ void reach_tell (world_t *world)
     self->told_shut = tenure->shut;
     if (tenure->away != was_away) {
         now_t now = {world->mono_ms, sim_wall_ms (world)};
-        engine_set_away (world->broker.engine, tenure->away, now);
+        engine_set_away (world->broker->engine, tenure->away, now);
     }
     if (tenure->shut != was_shut) {
-        engine_set_shut (world->broker.engine, tenure->shut);
+        engine_set_shut (world->broker->engine, tenure->shut);
         check_gone_forget_all (world);
         sim_log (world, "the lease %s", tenure->shut ? "is over" : "holds again");
     }
-    world->broker.tick_wanted = true;
+    world->broker->tick_wanted = true;
 }
 
 void reach_step (world_t *world)
 {
-    reach_t *self = &world->broker.reach;
+    reach_t *self = &world->broker->reach;
     if (!is_used (world)) {
         return;
     }
@@ -151,7 +151,7 @@ void reach_step (world_t *world)
 
 bool reach_misses (world_t *world)
 {
-    tenure_t *tenure = &world->broker.reach.tenure;
+    tenure_t *tenure = &world->broker->reach.tenure;
     if (!reach_is_away (world)) {
         return false;
     }
@@ -161,14 +161,14 @@ bool reach_misses (world_t *world)
 
 bool reach_keeps_output (world_t *world, const output_t *output)
 {
-    reach_t *self = &world->broker.reach;
-    bool linked = engine_is_linked (world->broker.engine, output->peer);
+    reach_t *self = &world->broker->reach;
+    bool linked = engine_is_linked (world->broker->engine, output->peer);
     if (is_used (world) && linked && !self->tenure.shut && sim_fault (world, BETWEEN)) {
         self->beat_at = world->mono_ms - LEASE_MS;
         self->next_beat_at = world->mono_ms + rng_between (&world->rng, 1, LOST_MS_MAX);
         tenure_look (&self->tenure, world->mono_ms, 0, reach_valid_until (world));
         if (self->tenure.shut) {
-            engine_output_kept (world->broker.engine, output);
+            engine_output_kept (world->broker->engine, output);
             reach_tell (world);
             return true;
         }
@@ -182,7 +182,7 @@ bool reach_keeps_output (world_t *world, const output_t *output)
 
 bool reach_may_judge (world_t *world, int64_t *stood_ms)
 {
-    bool may = tenure_may_judge (&world->broker.reach.tenure, world->mono_ms, stood_ms);
+    bool may = tenure_may_judge (&world->broker->reach.tenure, world->mono_ms, stood_ms);
     if (may && world->mono_ms >= reach_valid_until (world)) {
         sim_fail (world, "A101: deadlines are judged after the lease");
     }
@@ -193,14 +193,14 @@ bool reach_may_judge (world_t *world, int64_t *stood_ms)
 
 bool reach_lands (const world_t *world)
 {
-    const reach_t *self = &world->broker.reach;
+    const reach_t *self = &world->broker->reach;
     bool lands = self->doubt == DOUBT_LANDED || self->doubt == DOUBT_LANDS;
-    return lands && world->broker.batch != NULL && world->mono_ms >= self->lands_at;
+    return lands && world->broker->batch != NULL && world->mono_ms >= self->lands_at;
 }
 
 bool reach_settles (world_t *world)
 {
-    return !reach_is_away (world) && world->broker.reach.doubt != DOUBT_NONE;
+    return !reach_is_away (world) && world->broker->reach.doubt != DOUBT_NONE;
 }
 
 /* Time. */
@@ -212,7 +212,7 @@ static int64_t earlier (int64_t a, int64_t b)
 
 int64_t reach_next_ms (const world_t *world)
 {
-    const reach_t *self = &world->broker.reach;
+    const reach_t *self = &world->broker->reach;
     if (!is_used (world)) {
         return SIM_END_OF_TIME;
     }
@@ -220,7 +220,7 @@ int64_t reach_next_ms (const world_t *world)
     if (reach_is_away (world)) {
         next = self->away_until;
         next = earlier (next, world->mono_ms + PATIENCE_MS);
-        if (self->doubt == DOUBT_LANDS && world->broker.batch != NULL) {
+        if (self->doubt == DOUBT_LANDS && world->broker->batch != NULL) {
             next = earlier (next, self->lands_at);
         }
     }

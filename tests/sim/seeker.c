@@ -421,7 +421,7 @@ static void send (client_t *client, const ProtobufCBinaryData *cursor)
 /* The engine has not heard yet that the newest change is durable, so an answer may be without. */
 static bool is_fresh (const world_t *world, uint32_t index)
 {
-    return world->broker.durable > 0 && world->tasks[index].changed_by == world->broker.durable;
+    return world->broker->durable > 0 && world->tasks[index].changed_by == world->broker->durable;
 }
 
 static void begin (client_t *client)

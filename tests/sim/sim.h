@@ -22,6 +22,7 @@
 #include "taskmq.h"
 #include "taskmq.pb-c.h"
 
+enum { SIM_BROKERS_MAX = 3 };
 enum { SIM_CLIENTS_MAX = 48, SIM_QUESTIONS = 3, SIM_STATE_BYTES = 12, SIM_PAYLOAD_MAX = 300 };
 #define SIM_END_OF_TIME INT64_MAX
 
@@ -367,7 +368,8 @@ struct world {
     bool failed;
     char failure[1024];
     model_t *model;
-    broker_t broker;
+    broker_t brokers[SIM_BROKERS_MAX];
+    broker_t *broker; /* whose turn it is */
     sim_depot_t depot;
     wire_t *links;
     peer_t next_peer;

@@ -209,8 +209,8 @@ static void populate (world_t *world)
 
 static bool at_rest (const world_t *world)
 {
-    if (world->broker.engine == NULL || world->broker.batch != NULL ||
-        world->broker.reach.tenure.shut || !check_all_ended (world) || !teller_is_quit (world)) {
+    if (world->broker->engine == NULL || world->broker->batch != NULL ||
+        world->broker->reach.tenure.shut || !check_all_ended (world) || !teller_is_quit (world)) {
         return false;
     }
     for (uint32_t i = 0; i < world->clients_count; i++) {
@@ -239,7 +239,7 @@ static void fail_liveness (world_t *world)
         if (record != NULL && record->status < TMQ_STATUS_COMPLETED) {
             sim_fail (world, "I11: task %u in %s/%s stays in status %d, attempt %u, leased %d, %s",
                       i, record->ns, record->queue, (int) record->status, record->attempt,
-                      record->leased, world->broker.engine == NULL ? "broker down" : "");
+                      record->leased, world->broker->engine == NULL ? "broker down" : "");
         }
     }
     for (uint32_t i = 0; i < world->clients_count; i++) {
@@ -271,9 +271,9 @@ static void fail_liveness (world_t *world)
 static void heal (world_t *world)
 {
     world->faults = false;
-    world->broker.frozen_until = world->mono_ms;
-    if (world->broker.reach.away_until > world->mono_ms) {
-        world->broker.reach.away_until = world->mono_ms;
+    world->broker->frozen_until = world->mono_ms;
+    if (world->broker->reach.away_until > world->mono_ms) {
+        world->broker->reach.away_until = world->mono_ms;
     }
     for (wire_t *link = world->links; link != NULL; link = link->next) {
         link->stalled_until = 0;
@@ -290,7 +290,7 @@ static void heal (world_t *world)
 static bool audited (const world_t *world)
 {
     /* There is time for a collection of all that this start does not know to be needed. */
-    bool done = world->mono_ms >= world->broker.started_ms + COLLECTION_MS;
+    bool done = world->mono_ms >= world->broker->started_ms + COLLECTION_MS;
     for (uint32_t i = 0; i < world->clients_count; i++) {
         const client_t *client = &world->clients[i];
         done = done && (client->actor != &auditor_actor || auditor_done (client));
@@ -346,12 +346,14 @@ bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
     world->options = *options;
     world->rng.state = options->seed;
     world->model = model_new (7);
+    world->broker = &world->brokers[0];
     ledger_make (world);
     phases (world);
     bool good = !world->failed;
     sim_log (world, "%llu steps, %u tasks, %llu completions, %u crashes, %u failed commits",
              (unsigned long long) world->steps, world->tasks_count,
-             (unsigned long long) world->completions, world->broker.crashes, world->broker.resets);
+             (unsigned long long) world->completions, world->broker->crashes,
+             world->broker->resets);
     snprintf (failure, failure_size, "%s", world->failure);
     *completions = world->completions;
     broker_free (world);
