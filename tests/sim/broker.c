@@ -10,107 +10,24 @@
 #include <string.h>
 
 #include "arena.h"
+#include "cluster.h"
 #include "core/base/planted.h"
 #include "request_kinds.h"
-#include "sim.h"
 
 enum {
     DRAIN_MESSAGES_MAX = 24,
-    ARENA_BYTES = 8 << 20,
-    SWEEP_EVERY_MS = 2000,
     SWEEP_ITEMS = 50,
     FULL_MS_MAX = 3000,
     READ_MS_MAX = 20,
-    SEARCH_MS_MAX = 300,
-    LOOKS_FEW = 8 /* in vain, of a page that ends early */
+    SEARCH_MS_MAX = 300
 };
 
-static now_t now_of (const world_t *world)
+now_t broker_now (const world_t *world)
 {
-    return (now_t){world->mono_ms, sim_wall_ms (world)};
+    return (now_t){host_ms (world, world->mono_ms), host_wall_ms (world)};
 }
 
 /* Start and end. */
-
-static void restore (world_t *world, const boot_t *boot)
-{
-    broker_t *broker = world->broker;
-    const model_side_t *tables = &world->model->tables;
-    engine_boot (broker->engine, boot, now_of (world));
-    for (size_t i = 0; i < tables->kind_rows.count; i++) {
-        if (row_kind_home (tables->kind_rows.rows[i].kind) == ROW_HOME_LIVE) {
-            engine_restore_row (broker->engine, &tables->kind_rows.rows[i]);
-        }
-    }
-    for (size_t i = 0; i < MODEL_NAMESPACES; i++) {
-        if (tables->logs[i].events_count > 0) {
-            engine_restore_ns (broker->engine, tables->logs[i].ns, tables->logs[i].events_count);
-        }
-    }
-    record_t *live[MODEL_ROWS_MAX] = {NULL};
-    size_t count = 0;
-    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
-        const record_t *record = tables->rows[i].record;
-        if (record == NULL || (record->status >= TMQ_STATUS_COMPLETED && !record->leased)) {
-            continue;
-        }
-        size_t at = count++;
-        while (at > 0 && live[at - 1]->number > record->number) {
-            live[at] = live[at - 1];
-            at--;
-        }
-        live[at] = model_copy (record, false);
-    }
-    for (size_t i = 0; i < count; i++) {
-        engine_restore (broker->engine, live[i]);
-    }
-    broker->started_ms = world->mono_ms;
-    engine_ready (broker->engine, now_of (world));
-    broker->tick_wanted = true;
-}
-
-static void broker_start (world_t *world)
-{
-    broker_t *broker = world->broker;
-    engine_config_t config = ENGINE_CONFIG_INIT;
-    rng_fill (&world->rng, config.seed, sizeof config.seed);
-    config.broker = "simulated";
-    config.planted_bug = world->options.planted_bug;
-    /* Small enough that replay, payload look-ups and overload are met. */
-    config.ring_bytes = rng_chance (&world->rng, 500) ? 4096 : config.ring_bytes;
-    config.payload_cache_bytes = rng_chance (&world->rng, 500) ? 2048 : config.payload_cache_bytes;
-    if (rng_chance (&world->rng, 500)) { /* a refused answer ends its link at once */
-        config.unsent_bytes_max = 0;
-        config.unsent_ms_max = 0;
-    }
-    config.read_looks_max = rng_chance (&world->rng, 500) ? LOOKS_FEW : config.read_looks_max;
-    cleaner_configure (world, &config);
-    depot_configure (&config);
-    config.round.dependents = 2;
-    config.round.leftovers = 1;
-    config.log_bytes_max = SIM_LOG_BYTES_MAX;
-    list_init (&broker->logs.pieces);
-    config.looks_max = config.ring_bytes == 4096 ? 20 : config.looks_max;
-    config.dirty_tasks_soft = rng_chance (&world->rng, 250) ? 20 : config.dirty_tasks_soft;
-
-    boot_t boot;
-    if (!disk_start (world, &boot)) {
-        broker->start_ms = world->mono_ms + rng_between (&world->rng, 1, 1000);
-        return;
-    }
-    broker->engine = engine_new (&config);
-    broker->last_tick_ms = world->mono_ms;
-    broker->frozen_until = world->mono_ms;
-    broker->durable = 0;
-    broker->full_until = 0;
-    broker->written_told = 0;
-    broker->write_due_ms = SIM_END_OF_TIME;
-    broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
-    reach_start (world);
-    sim_log (world, "broker starts, epoch %llu", (unsigned long long) boot.epoch);
-    restore (world, &boot);
-    engine_access (broker->engine, world->policy, now_of (world));
-}
 
 /* The reads themselves belong to the engine, which frees what it gave away. */
 static void forget_reads (broker_t *broker)
@@ -127,7 +44,7 @@ static void links_forgotten (world_t *world)
 {
     check_gone_forget_all (world);
     for (wire_t *link = world->links; link != NULL; link = link->next) {
-        link->registered = false;
+        link->registered = link->registered && link->broker != world->broker;
     }
 }
 
@@ -140,17 +57,45 @@ void broker_commit (world_t *world, batch_t *batch)
     seeker_committed (world, batch);
 }
 
-void broker_crash (world_t *world)
+/* What a process has in its memory alone. */
+static void forget_memory (world_t *world)
+{
+    broker_t *broker = world->broker;
+    links_forgotten (world);
+    engine_free (broker->engine);
+    broker->engine = NULL;
+    forget_reads (broker);
+    logs_forget (&broker->logs);
+}
+
+void broker_gone (world_t *world)
 {
     broker_t *broker = world->broker;
     if (broker->engine == NULL) {
         return;
     }
+    forget_memory (world);
+    batch_free (broker->batch);
+    broker->batch = NULL;
+    broker->durable = 0;
+    broker->sends = false;
+    depot_crash (world);
+    network_broker_gone (world);
+}
+
+void broker_crash (world_t *world)
+{
+    broker_t *broker = world->broker;
+    if (broker->host != NULL) {
+        host_end (world, "crashes");
+        return;
+    }
+    if (broker->engine == NULL) {
+        return;
+    }
     sim_log (world, "broker crashes");
     broker->crashes++;
-    links_forgotten (world);
-    engine_free (broker->engine);
-    broker->engine = NULL;
+    forget_memory (world);
     batch_t *batch = broker->batch;
     broker->batch = NULL;
     broker->reach.landed = 0;
@@ -161,17 +106,18 @@ void broker_crash (world_t *world)
     if (disk_crash (world, batch)) {
         broker_commit (world, batch);
     }
-    forget_reads (broker);
     ledger_crash (world);
-    logs_forget (&broker->logs);
     depot_crash (world);
     network_broker_gone (world);
     broker->start_ms = world->mono_ms + rng_between (&world->rng, 1, 4000);
 }
 
-/* True if the broker crashed here. */
+/* True if the broker crashed here, or stands still. */
 static bool crash_point (world_t *world)
 {
+    if (world->broker->host != NULL) {
+        return host_point (world);
+    }
     if (sim_fault (world, world->options.broker_crash)) {
         broker_crash (world);
         return true;
@@ -179,7 +125,7 @@ static bool crash_point (world_t *world)
     return false;
 }
 
-void broker_free (world_t *world)
+static void free_one (world_t *world)
 {
     broker_t *broker = world->broker;
     forget_reads (broker);
@@ -192,8 +138,28 @@ void broker_free (world_t *world)
     batch_free (broker->batch);
     broker->batch = NULL;
     arena_free (broker->arena);
-    disk_free (world);
+}
+
+void broker_free (world_t *world)
+{
+    for (uint32_t i = 0; i < world->options.brokers; i++) {
+        world->broker = &world->brokers[i];
+        free_one (world);
+    }
+    world->broker = &world->brokers[0];
+    if (world->database == NULL) {
+        disk_free (world);
+    }
     ledger_free (world);
+}
+
+uint32_t broker_starts (const world_t *world)
+{
+    uint32_t starts = 0;
+    for (uint32_t i = 0; i < world->options.brokers; i++) {
+        starts += world->brokers[i].crashes + world->brokers[i].resets;
+    }
+    return starts;
 }
 
 /* The committer and the store thread. */
@@ -212,7 +178,7 @@ static void commit_failed (world_t *world)
     ledger_write (world);
     model_reset (world->model, &boot);
     disk_written (world);
-    restore (world, &boot);
+    broker_restore (world, &boot);
     engine_set_full (broker->engine, true);
     broker->full_until = world->mono_ms + rng_between (&world->rng, 1, FULL_MS_MAX);
 }
@@ -258,7 +224,7 @@ static bool settle (world_t *world)
     return broker->batch == NULL;
 }
 
-static void committer (world_t *world)
+static void commit_to_disk (world_t *world)
 {
     broker_t *broker = world->broker;
     if (reach_lands (world) && broker->reach.landed == 0) {
@@ -280,22 +246,39 @@ static void committer (world_t *world)
                 world->mono_ms + rng_between (&world->rng, 0, world->options.write_ms_max);
         }
     }
+}
+
+static void committer (world_t *world)
+{
+    broker_t *broker = world->broker;
+    if (broker->host == NULL) {
+        commit_to_disk (world);
+    }
     if (broker->full_until > 0 && world->mono_ms >= broker->full_until) {
         broker->full_until = 0;
         engine_set_full (broker->engine, false);
     }
     if (broker->durable > 0 && world->mono_ms >= broker->durable_due_ms) {
-        engine_durable (broker->engine, broker->durable, now_of (world));
+        engine_durable (broker->engine, broker->durable, broker_now (world));
         broker->durable = 0;
         broker->tick_wanted = true;
+        if (broker->host != NULL && broker->host->epoch == world->database->shard.epoch) {
+            world->database->unheard = 0;
+        }
     }
+}
+
+static bool has_unwritten (const world_t *world)
+{
+    const host_t *host = world->broker->host;
+    return host == NULL ? world->model->journal_count > 0 : host->behind.count > 0;
 }
 
 static void store_thread (world_t *world)
 {
     broker_t *broker = world->broker;
     bool away = reach_is_away (world);
-    if (!away && world->mono_ms >= broker->write_due_ms) {
+    if (broker->host == NULL && !away && world->mono_ms >= broker->write_due_ms) {
         ledger_write (world);
         model_write_back (world->model, world->model->committed);
         disk_written (world);
@@ -308,15 +291,15 @@ static void store_thread (world_t *world)
         engine_written (broker->engine, broker->written_told);
         broker->tick_wanted = true;
     }
-    if (engine_wants_flush (broker->engine) && world->model->journal_count > 0) {
+    if (engine_wants_flush (broker->engine) && has_unwritten (world)) {
         int64_t due = world->mono_ms + rng_between (&world->rng, 0, 20);
         broker->write_due_ms = due < broker->write_due_ms ? due : broker->write_due_ms;
     }
     if (!away && world->mono_ms >= broker->sweep_ms) {
-        broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
+        broker->sweep_ms = world->mono_ms + SIM_SWEEP_MS;
         due_t due = {.written = world->model->written};
-        model_due (world->model, sim_wall_ms (world), SWEEP_ITEMS, &due);
-        engine_due (broker->engine, &due, now_of (world));
+        model_due (world->model, host_wall_ms (world), SWEEP_ITEMS, &due);
+        engine_due (broker->engine, &due, broker_now (world));
     }
 }
 
@@ -335,7 +318,7 @@ static void readers (world_t *world)
         if (!flying->read->away) {
             ledger_read (world, flying->read);
         }
-        engine_read_done (broker->engine, flying->read, now_of (world));
+        engine_read_done (broker->engine, flying->read, broker_now (world));
         free (flying);
         broker->tick_wanted = true;
     }
@@ -389,7 +372,7 @@ static bool gather (world_t *world, received_t *out, size_t *count)
     size_t limit = 1 + rng_below (&world->rng, DRAIN_MESSAGES_MAX);
     *count = 0;
     for (wire_t *link = world->links; link != NULL; link = link->next) {
-        while (link->open_at_broker && *count < limit) {
+        while (link->open_at_broker && link->broker == world->broker && *count < limit) {
             packet_t *packet = wire_receive_up (link);
             if (packet == NULL) {
                 break;
@@ -428,7 +411,7 @@ static void handle (world_t *world, const message_t *message)
         key_list_t keys = {0};
         size_t upto = engine_want (engine, message, from, &keys);
         load (world, &keys);
-        engine_message (engine, message, from, upto, now_of (world));
+        engine_message (engine, message, from, upto, broker_now (world));
         if (upto == from) {
             engine_round (engine);
         }
@@ -451,18 +434,19 @@ static void drain (world_t *world)
     key_list_t none = {0};
     load (world, &none);
     reach_tell (world);
-    if (count > 0 || world->mono_ms >= broker->deadline_ms) {
+    int64_t own_ms = host_ms (world, world->mono_ms);
+    if (count > 0 || own_ms >= broker->deadline_ms) {
         broker->tick_wanted = true;
     }
     if (empty) {
-        broker->heard_ms = world->mono_ms;
+        broker->heard_ms = own_ms;
     }
     int64_t stood_ms = 0;
     if (broker->tick_wanted && reach_may_judge (world, &stood_ms)) {
         int64_t stood_still = world->mono_ms - broker->last_tick_ms - TMQ_HEARTBEAT_MS;
         /* Waiting for input is no standing still: only a freeze counts. */
         bool froze = broker->frozen_until > broker->last_tick_ms;
-        broker->deadline_ms = engine_tick (broker->engine, now_of (world), broker->heard_ms,
+        broker->deadline_ms = engine_tick (broker->engine, broker_now (world), broker->heard_ms,
                                            (froze && stood_still > 0 ? stood_still : 0) + stood_ms);
         broker->tick_wanted = false;
     }
@@ -475,6 +459,9 @@ static bool send_round (world_t *world)
     output_t output;
     while (engine_output_next (broker->engine, &output)) {
         if (crash_point (world)) {
+            if (broker->engine != NULL) { /* it stands still, and has it in its hand */
+                engine_output_kept (broker->engine, &output);
+            }
             return false;
         }
         wire_t *link = wire_find (world, output.peer);
@@ -485,7 +472,7 @@ static bool send_round (world_t *world)
             prowler_judge (world, link->client, &output);
         }
         if (link == NULL || !wire_send_down (link, &output)) {
-            engine_output_failed (broker->engine, &output, now_of (world));
+            engine_output_failed (broker->engine, &output, broker_now (world));
             broker->tick_wanted = true;
         }
     }
@@ -498,15 +485,27 @@ static void send_outputs (world_t *world)
     }
 }
 
+/* One that stood still in the middle of its outputs goes on with them. */
+static bool goes_on_sending (world_t *world)
+{
+    broker_t *broker = world->broker;
+    if (broker->sends) {
+        send_outputs (world);
+        broker->sends = broker->engine != NULL && world->mono_ms < broker->frozen_until;
+    }
+    return broker->engine != NULL && !broker->sends;
+}
+
 void broker_step (world_t *world)
 {
     broker_t *broker = world->broker;
+    if (world->database != NULL) {
+        hosts_step (world);
+        return;
+    }
     if (broker->engine == NULL) {
         if (world->mono_ms < broker->start_ms || reach_is_away (world)) {
             return;
-        }
-        if (broker->arena == NULL) {
-            broker->arena = arena_new (ARENA_BYTES);
         }
         broker_start (world);
         if (broker->engine == NULL) {
@@ -520,6 +519,21 @@ void broker_step (world_t *world)
         broker->frozen_until = world->mono_ms + rng_between (&world->rng, 100, 15000);
         check_gone_forget_all (world);
         sim_log (world, "broker freezes until %lld", (long long) broker->frozen_until);
+        return;
+    }
+    broker_turn (world);
+}
+
+static bool is_committing (const broker_t *broker)
+{
+    return broker->batch != NULL || broker->reach.landed != 0 ||
+           (broker->host != NULL && broker->host->making != NULL);
+}
+
+void broker_turn (world_t *world)
+{
+    broker_t *broker = world->broker;
+    if (!goes_on_sending (world)) {
         return;
     }
     reach_step (world);
@@ -539,15 +553,17 @@ void broker_step (world_t *world)
     ledger_step (world);
     logs_step (world);
     depot_step (world);
-    if (broker->batch == NULL && broker->reach.landed == 0) {
-        broker->batch = engine_batch_take (broker->engine, now_of (world));
+    if (!is_committing (broker)) {
+        broker->batch = engine_batch_take (broker->engine, broker_now (world));
         if (broker->batch != NULL) {
             broker->commit_due_ms =
                 world->mono_ms + rng_between (&world->rng, 0, world->options.commit_ms_max);
         }
     }
     reach_goes (world);
+    broker->sends = broker->host != NULL;
     send_outputs (world);
+    broker->sends = broker->sends && world->mono_ms < broker->frozen_until;
 }
 
 static int64_t earlier (int64_t a, int64_t b)
@@ -563,18 +579,18 @@ static int64_t later (int64_t a, int64_t b)
 int64_t broker_next_ms (const world_t *world)
 {
     const broker_t *broker = world->broker;
-    if (broker->engine == NULL) {
+    if (broker->engine == NULL && broker->host == NULL) {
         return later (broker->start_ms, broker->reach.away_until);
     }
     int64_t next = earlier (reach_next_ms (world), depot_next_ms (world));
     if (!broker->reach.tenure.shut) {
-        next = earlier (next, broker->deadline_ms);
+        next = earlier (next, host_world_ms (world, broker->deadline_ms));
     }
     if (!reach_is_away (world)) {
-        next = earlier (next, broker->write_due_ms);
+        next = broker->host != NULL ? next : earlier (next, broker->write_due_ms);
         next = earlier (next, broker->sweep_ms);
     }
-    if (broker->batch != NULL && !reach_is_away (world)) {
+    if (broker->batch != NULL && (broker->host != NULL || !reach_is_away (world))) {
         next = earlier (next, broker->commit_due_ms);
     }
     if (broker->full_until > 0) {

@@ -49,6 +49,9 @@ static bool may_have (const known_t *task)
 void carrier_draw (const client_t *client, known_t *task)
 {
     uint32_t index = model_index (task->id.bytes);
+    if (client->world->options.brokers > 1) {
+        return; /* a blob is a file of one host */
+    }
     if (index % NAMED_BY == 1 && task->dedup_key[0] == '\0' && may_have (task)) {
         task->blob = 1 + depot_draw (client, index / NAMED_BY % SIM_BLOBS);
         task->payload_bytes = 0;

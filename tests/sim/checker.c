@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster.h"
 #include "ids.h"
-#include "sim.h"
 
 enum {
     GIVEN_BACK_MS = 2000,   /* from the end of the grace to a durable change, at most */
@@ -234,7 +234,7 @@ void check_assigned (world_t *world, uint32_t worker, const Taskmq__Assignment *
     carrier_check_assigned (world, task, assignment);
     for (size_t i = 0; i < task->assigned_count; i++) {
         if (task->assigned[i].attempt == attempt) {
-            sim_fail (world, "I5: attempt %u of task %u was given to workers %u and %u", attempt,
+            sim_fail (world, "I15: attempt %u of task %u was given to workers %u and %u", attempt,
                       index, task->assigned[i].worker, worker);
         }
     }
@@ -342,6 +342,14 @@ void check_ended_otherwise (world_t *world, known_t *task, uint32_t attempt)
     }
 }
 
+/* Nothing was read: the store was out of reach. */
+static void check_away (world_t *world, const known_t *task)
+{
+    if (world->options.away == 0) {
+        sim_fail (world, "task %u is out of reach, and the store is not", index_of (task));
+    }
+}
+
 void check_cancelled (world_t *world, known_t *task, const Taskmq__Reply *reply)
 {
     switch (reply->code) {
@@ -356,6 +364,7 @@ void check_cancelled (world_t *world, known_t *task, const Taskmq__Reply *reply)
     case TMQ_PURGED: learn_removal (world, task); break;
     case TMQ_WRONG_STATUS:
     case TMQ_NOT_FOUND: break;
+    case TMQ_UNAVAILABLE: check_away (world, task); break;
     default:
         sim_fail (world, "the cancel of task %u is answered %u %s", index_of (task), reply->code,
                   reply->text);
@@ -399,7 +408,7 @@ static void check_record (world_t *world, known_t *task, const Taskmq__Task *fou
         return;
     }
     if (found->version < asked_version) {
-        sim_fail (world, "I2: task %u was at version %llu, a later read shows %llu", index,
+        sim_fail (world, "I16: task %u was at version %llu, a later read shows %llu", index,
                   (unsigned long long) asked_version, (unsigned long long) found->version);
     }
     const record_t *record = durable_of (world, task);
@@ -438,11 +447,7 @@ void check_read (world_t *world, known_t *task, const Taskmq__Reply *reply, cons
         }
         break;
     case TMQ_WRONG_STATUS: break;
-    case TMQ_UNAVAILABLE: /* nothing was read: the store was out of reach */
-        if (world->options.away == 0) {
-            sim_fail (world, "task %u is out of reach, and the store is not", index_of (task));
-        }
-        break;
+    case TMQ_UNAVAILABLE: check_away (world, task); break;
     default:
         sim_fail (world, "a read of task %u is answered %u %s", index_of (task), reply->code,
                   reply->text);
@@ -525,9 +530,12 @@ void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event
  * unless its worker came back and renewed it for a shorter term, or did not name it. */
 static void check_lease_lost (world_t *world, const Taskmq__Event *event)
 {
-    int64_t started_ms = world->broker->started_ms;
+    bool shared = world->database != NULL;
+    int64_t started_ms = shared ? world->database->maker_started_ms : world->broker->started_ms;
+    /* A clock may be fast. */
+    int64_t term_ms = TMQ_RECOVERY_LEASE_MS_MIN - (shared ? TMQ_RECOVERY_LEASE_MS_MIN / 10 : 0);
     known_t *task = check_find (world, &event->task_id);
-    bool fresh = world->mono_ms < started_ms + TMQ_RECOVERY_LEASE_MS_MIN;
+    bool fresh = world->mono_ms < started_ms + term_ms;
     if (task == NULL || !fresh || task->assigned_count == 0) {
         return;
     }
@@ -548,7 +556,7 @@ void check_gone (const wire_t *link)
 {
     client_t *client = link->client;
     world_t *world = client->world;
-    bool counts = client->actor == &worker_actor && link->registered &&
+    bool counts = world->database == NULL && client->actor == &worker_actor && link->registered &&
                   link->peer == client->newest && world->mono_ms >= world->broker->frozen_until;
     if (counts) {
         memcpy (client->gone_id, worker_id (client), sizeof client->gone_id);
@@ -592,6 +600,12 @@ void check_given_back (world_t *world)
     }
 }
 
+/* By so much the clocks of several hosts may be apart by now. */
+static int64_t apart_ms (const world_t *world)
+{
+    return world->options.brokers > 1 ? world->mono_ms / 10 : 0;
+}
+
 /* What is stored of a task that is queued says when it may be claimed. */
 static void check_not_before (world_t *world, const Taskmq__Event *event)
 {
@@ -601,7 +615,7 @@ static void check_not_before (world_t *world, const Taskmq__Event *event)
     uint32_t index = model_index (event->task_id.data);
     const record_t *before = world->model->durable.rows[index].record;
     if (before != NULL && before->last_seq == event->previous_seq &&
-        before->not_before > (int64_t) event->at) {
+        before->not_before > (int64_t) event->at + apart_ms (world)) {
         sim_fail (world, "S25: task %u is claimed %lld ms before its time", index,
                   (long long) (before->not_before - (int64_t) event->at));
     }
@@ -656,7 +670,7 @@ static void check_claim_time (world_t *world, const walk_t *walk, const Taskmq__
     }
     uint64_t not_before =
         task->delay_ms > 0 ? walk->submitted_at + task->delay_ms : (uint64_t) task->not_before;
-    if (event->at < not_before) {
+    if (event->at + (uint64_t) apart_ms (world) < not_before) {
         sim_fail (world, "delay: attempt %u of task %u begins %llu ms before its time",
                   event->attempt, index, (unsigned long long) (not_before - event->at));
     }

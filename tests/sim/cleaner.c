@@ -184,7 +184,7 @@ static bool all_stay (const world_t *world, const char *ns)
 {
     const record_t *there[MODEL_ROWS_MAX];
     const retention_t *rule = rule_of (ns);
-    int64_t start_ms = sim_wall_ms (world) - (world->mono_ms - world->broker->started_ms);
+    int64_t start_ms = world->broker->started_wall_ms;
     size_t count = 0;
     uint64_t bytes = 0;
     MODEL_EACH_ROW (i, &world->model->durable)

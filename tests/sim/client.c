@@ -160,6 +160,11 @@ static void forget_positional (client_t *client)
     }
 }
 
+static void next_endpoint (client_t *client)
+{
+    client->endpoint = (client->endpoint + 1) % client->world->options.brokers;
+}
+
 void client_reconnect (client_t *client)
 {
     world_t *world = client->world;
@@ -170,6 +175,9 @@ void client_reconnect (client_t *client)
     forget_positional (client);
     client->status = CLIENT_DOWN;
     client->wake_ms = world->mono_ms + rng_between (&world->rng, 1, world->faults ? 800 : 50);
+    if (world->options.brokers > 1 && rng_chance (&world->rng, 500)) {
+        next_endpoint (client);
+    }
 }
 
 static void hello (client_t *client)
@@ -193,7 +201,8 @@ static void hello (client_t *client)
 static void connect_again (client_t *client)
 {
     world_t *world = client->world;
-    if (world->broker->engine == NULL) {
+    if (world->brokers[client->endpoint].engine == NULL) { /* a standby does not listen */
+        next_endpoint (client);
         client->wake_ms = world->mono_ms + rng_between (&world->rng, 50, 500);
         return;
     }
@@ -247,6 +256,17 @@ void client_crash (client_t *client)
     client->wake_ms = client->world->mono_ms + rng_between (&client->world->rng, 10, AWAY_MS_MAX);
     /* The others must do its work. */
     client->gone_for_good = client->actor == &worker_actor && rng_chance (&client->world->rng, 300);
+}
+
+void client_goes (client_t *client)
+{
+    if (client->link != NULL) {
+        wire_close (client->link);
+        client->link = NULL;
+    }
+    client->status = CLIENT_DOWN;
+    client->gone_for_good = true;
+    client->wake_ms = SIM_END_OF_TIME;
 }
 
 void client_free (client_t *client)

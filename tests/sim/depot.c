@@ -357,8 +357,7 @@ static void finish_job (world_t *world, const depot_job_t *job)
         if (job->errand->whole) {
             upload_of (world, job->errand)->told_ms = world->mono_ms;
         }
-        engine_errand_done (world->broker->engine, job->errand,
-                            (now_t){world->mono_ms, sim_wall_ms (world)});
+        engine_errand_done (world->broker->engine, job->errand, broker_now (world));
         world->broker->tick_wanted = true;
     }
 }

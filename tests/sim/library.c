@@ -77,12 +77,12 @@ static void begin (client_t *client)
 {
     world_t *world = client->world;
     program_t *program = client->state;
-    static const char *const endpoints[] = {"sim://broker"};
+    static const char *const endpoints[] = {"sim://a", "sim://b", "sim://c"};
     static const char *const queues[] = {"red", "green", "blue"};
     core_config_t config = {.ns = client->ns,
                             .name = "simulated",
                             .endpoints = endpoints,
-                            .endpoints_count = 1,
+                            .endpoints_count = world->options.brokers,
                             .requests_max = 1000,
                             .request_bytes_max = 1 << 20,
                             .completions_max = 1000,
@@ -354,6 +354,7 @@ static void take_event (client_t *client, const tmq_event_t *event)
             check_event (world, client->ns, event->seq - 1, event);
         }
         program->taken = event->seq;
+        check_told (world, client->ns, event->seq);
         mirror_take (world, &program->mirror, event->task_id.bytes, event->seq, event->status);
         break;
     case TMQ_ITEM_SNAPSHOT:
@@ -476,7 +477,8 @@ static void follow_link (client_t *client)
             client->link = NULL;
         }
         program->connection = wanted.connection;
-        if (wanted.connection != 0 && world->broker->engine != NULL) {
+        client->endpoint = (uint32_t) wanted.endpoint;
+        if (wanted.connection != 0 && world->brokers[client->endpoint].engine != NULL) {
             client->link = wire_open (client);
         }
     }

@@ -342,7 +342,9 @@ static void check_set (const client_t *client, const pending_t *pending, const k
     const order_t *order = pending->data;
     const record_t *record = durable_of (client->world, task)->record;
     label_t wanted = {label_key, order->label};
-    bool settled = pending->sent_ms >= client->linked_ms + SETTLED_MS;
+    /* An answer that waits for the lease may be older than what another one has set since. */
+    bool settled =
+        pending->sent_ms >= client->linked_ms + SETTLED_MS && client->world->options.brokers == 1;
     if (item->code == TMQ_OK && settled && record != NULL && !record_has_label (record, &wanted)) {
         sim_fail (client->world, "A7: the set of task %u was acknowledged and is not durable",
                   index_of (task));

@@ -52,3 +52,29 @@ void mirror_check (world_t *world, const mirror_t *mirror, const client_t *clien
         }
     }
 }
+
+/* How far somebody was told: nobody is behind that who asks afterwards. */
+
+static uint64_t *told_of (world_t *world, const char *ns)
+{
+    return &world->told[model_log (&world->model->durable, ns) - world->model->durable.logs];
+}
+
+void check_told (world_t *world, const char *ns, uint64_t seq)
+{
+    uint64_t *told = told_of (world, ns);
+    *told = seq > *told ? seq : *told;
+}
+
+uint64_t check_told_mark (world_t *world, const char *ns)
+{
+    return *told_of (world, ns);
+}
+
+void check_from_now (world_t *world, const char *ns, uint64_t mark, uint64_t seq)
+{
+    if (seq < mark) {
+        sim_fail (world, "I16: %s was told up to event %llu, and now is said to be behind %llu", ns,
+                  (unsigned long long) mark, (unsigned long long) seq);
+    }
+}

@@ -282,6 +282,21 @@ void model_commit_unseen (model_t *self, const batch_t *batch)
     apply (self, &self->durable, batch);
 }
 
+void model_write (model_t *self, const batch_t *batch)
+{
+    apply (self, &self->tables, batch);
+}
+
+void model_clear (model_t *self)
+{
+    side_clear (&self->durable);
+    side_clear (&self->tables);
+    memset (&self->durable, 0, sizeof self->durable);
+    memset (&self->tables, 0, sizeof self->tables);
+    side_init (&self->durable);
+    side_init (&self->tables);
+}
+
 void model_write_back (model_t *self, uint64_t batch)
 {
     size_t done = 0;
@@ -298,7 +313,7 @@ void model_write_back (model_t *self, uint64_t batch)
     }
 }
 
-static void fill_boot (const model_t *self, boot_t *boot)
+void model_boot (const model_t *self, boot_t *boot)
 {
     uint64_t tasks = 0;
     for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
@@ -320,12 +335,35 @@ void model_recover (model_t *self, boot_t *boot)
     self->committed = 0;
     self->written = 0;
     self->epoch++;
-    fill_boot (self, boot);
+    model_boot (self, boot);
     boot->recovered_batches = recovered;
 }
 
 void model_reset (model_t *self, boot_t *boot)
 {
     model_write_back (self, self->committed);
-    fill_boot (self, boot);
+    model_boot (self, boot);
+}
+
+bool model_differs (const model_t *self, const char **what)
+{
+    const model_side_t *durable = &self->durable;
+    const model_side_t *tables = &self->tables;
+    bool same = durable->last_pos == tables->last_pos;
+    *what = "events";
+    if (same && durable->kind_rows.count != tables->kind_rows.count) {
+        *what = "rows";
+        return true;
+    }
+    MODEL_EACH_ROW (i, durable)
+    {
+        const record_t *left = durable->rows[i].record;
+        const record_t *right = tables->rows[i].record;
+        if (same &&
+            (left == NULL ? right != NULL : right == NULL || left->version != right->version)) {
+            *what = "tasks";
+            return true;
+        }
+    }
+    return !same;
 }

@@ -94,6 +94,14 @@ void model_free (model_t *self);
 void model_commit (model_t *self, batch_t *batch);
 /* Durable, but the tables will never have it: a store that takes it for lost. Borrows the batch. */
 void model_commit_unseen (model_t *self, const batch_t *batch);
+/* In the tables from now on, whatever the journal has. Borrows the batch. */
+void model_write (model_t *self, const batch_t *batch);
+/* As if nothing had ever been stored. */
+void model_clear (model_t *self);
+/* What a start finds in the tables. */
+void model_boot (const model_t *self, boot_t *boot);
+/* What the tables lack of what is durable, or have beside it: true, and a word for it. */
+bool model_differs (const model_t *self, const char **what);
 /* Brings the tables up to batch. */
 void model_write_back (model_t *self, uint64_t batch);
 /* What a start does: the journal goes into the tables, a new epoch begins. */

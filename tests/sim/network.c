@@ -67,6 +67,10 @@ static void queue_push (wire_t *link, packet_queue_t *queue, uint8_t *envelope,
     int64_t due = world->mono_ms;
     due += rng_between (&world->rng, 0, world->faults ? world->options.delay_ms_max : 1);
     due = due > link->stalled_until ? due : link->stalled_until;
+    if (queue == &link->down && due < link->broker->frozen_until) {
+        due =
+            link->broker->frozen_until; /* it stood still between its look at the clock and this */
+    }
     due = due > queue->last_due_ms ? due : queue->last_due_ms;
     queue->last_due_ms = due;
     packet_t *packet = calloc (1, sizeof *packet);
@@ -102,6 +106,7 @@ wire_t *wire_open (client_t *client)
     wire_t *link = calloc (1, sizeof *link);
     link->peer = ++world->next_peer;
     link->client = client;
+    link->broker = &world->brokers[client->endpoint];
     link->open_at_client = true;
     link->open_at_broker = true;
     client->newest = link->peer;
@@ -193,7 +198,7 @@ void wire_cut (wire_t *link)
 void network_broker_gone (world_t *world)
 {
     for (wire_t *link = world->links; link != NULL; link = link->next) {
-        if (link->open_at_broker) {
+        if (link->open_at_broker && link->broker == world->broker) {
             link->open_at_broker = false;
             link->cut = true;
             queue_clear (&link->up);
@@ -217,6 +222,16 @@ void network_faults (world_t *world)
     }
 }
 
+static void tell_gone (world_t *world, const wire_t *link)
+{
+    broker_t *turn = world->broker;
+    world->broker = link->broker;
+    engine_peer_gone (link->broker->engine, link->peer, broker_now (world));
+    check_gone (link);
+    world->broker->tick_wanted = true;
+    world->broker = turn;
+}
+
 void network_sweep (world_t *world)
 {
     wire_t **at = &world->links;
@@ -229,11 +244,8 @@ void network_sweep (world_t *world)
         if (link->cut && link->open_at_broker && link->up.head == NULL &&
             world->mono_ms >= link->broker_notices_at) {
             link->open_at_broker = false;
-            if (link->broker_is_told && world->broker->engine != NULL) {
-                now_t now = {world->mono_ms, sim_wall_ms (world)};
-                engine_peer_gone (world->broker->engine, link->peer, now);
-                check_gone (link);
-                world->broker->tick_wanted = true;
+            if (link->broker_is_told && link->broker->engine != NULL) {
+                tell_gone (world, link);
             }
         }
         if (!link->open_at_client && !link->open_at_broker && link->client->link != link) {
@@ -261,7 +273,7 @@ int64_t network_next_ms (const world_t *world)
         }
         if (link->up.head != NULL) {
             int64_t due = link->up.head->due_ms;
-            int64_t frozen = world->broker->frozen_until;
+            int64_t frozen = link->broker->frozen_until;
             next = earlier (next, due > frozen ? due : frozen);
         }
         if (link->cut && link->open_at_client && link->down.head == NULL) {

@@ -85,9 +85,19 @@ static void draw_rights (rng_t *rng, rights_t *out)
     }
 }
 
+/* It stands still in the middle of its outputs, and takes a policy behind them. */
+static bool somebody_sends (const world_t *world)
+{
+    bool sends = false;
+    for (uint32_t i = 0; i < world->options.brokers; i++) {
+        sends = sends || world->brokers[i].sends;
+    }
+    return sends;
+}
+
 void prowlers_swap (world_t *world, bool all)
 {
-    if (!all && !sim_fault (world, SWAP_PER_MILLE)) {
+    if (!all && (!sim_fault (world, SWAP_PER_MILLE) || somebody_sends (world))) {
         return;
     }
     uint32_t chosen = rng_below (&world->rng, PROWLERS);
@@ -97,11 +107,15 @@ void prowlers_swap (world_t *world, bool all)
         }
     }
     take_policy (world);
-    if (world->broker->engine != NULL && world->policy != NULL) {
-        now_t now = {world->mono_ms, sim_wall_ms (world)};
-        engine_access (world->broker->engine, world->policy, now);
-        world->broker->tick_wanted = true;
+    broker_t *turn = world->broker;
+    for (uint32_t i = 0; i < world->options.brokers && world->policy != NULL; i++) {
+        world->broker = &world->brokers[i];
+        if (world->broker->engine != NULL) {
+            engine_access (world->broker->engine, world->policy, broker_now (world));
+            world->broker->tick_wanted = true;
+        }
     }
+    world->broker = turn;
 }
 
 /* What may be seen of a task: this is the rule. */

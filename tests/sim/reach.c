@@ -7,7 +7,7 @@
  * landed: it did at once, or does later, or never will, and the store finds out when it is back.
  * Meanwhile no beat prolongs the lease, nor does one of a broker that stands still: past its end
  * somebody else could own the store. */
-#include "sim.h"
+#include "cluster.h"
 
 enum {
     AWAY_MS_MIN = 100,
@@ -19,6 +19,7 @@ enum {
     LEASE_MS = 3500, /* from the last beat on */
     LATE_MS = 500,   /* a beat that is late comes a moment later still */
     LATER_MS_MAX = 50,
+    SLOW_MS = 250,     /* a commit that waits for so long finds it out of reach */
     BETWEEN = 2,       /* the lease ends between the making of an output and its sending */
     LOST_MS_MAX = 3000 /* … for so long at most */
 };
@@ -30,11 +31,23 @@ static bool is_used (const world_t *world)
 
 bool reach_is_away (const world_t *world)
 {
+    if (world->broker->host != NULL) {
+        return !host_reaches (world) || !host_has_looked (world);
+    }
     return world->mono_ms < world->broker->reach.away_until;
+}
+
+/* By the clock of its host. */
+static int64_t own_now (const world_t *world)
+{
+    return host_ms (world, world->mono_ms);
 }
 
 int64_t reach_valid_until (const world_t *world)
 {
+    if (world->broker->host != NULL) {
+        return world->broker->host->beats.valid_until;
+    }
     return is_used (world) ? world->broker->reach.beat_at + LEASE_MS : INT64_MAX;
 }
 
@@ -77,7 +90,7 @@ void reach_start (world_t *world)
     self->beat_at = world->mono_ms;
     self->next_beat_at = world->mono_ms + BEAT_MS;
     self->goes_at = SIM_END_OF_TIME;
-    if (is_used (world) && sim_fault (world, AT_A_START)) {
+    if (is_used (world) && world->database == NULL && sim_fault (world, AT_A_START)) {
         go_away (world); /* before anything was looked up */
     }
 }
@@ -126,8 +139,7 @@ void reach_tell (world_t *world)
     self->told_away = tenure->away;
     self->told_shut = tenure->shut;
     if (tenure->away != was_away) {
-        now_t now = {world->mono_ms, sim_wall_ms (world)};
-        engine_set_away (world->broker->engine, tenure->away, now);
+        engine_set_away (world->broker->engine, tenure->away, broker_now (world));
     }
     if (tenure->shut != was_shut) {
         engine_set_shut (world->broker->engine, tenure->shut);
@@ -137,25 +149,47 @@ void reach_tell (world_t *world)
     world->broker->tick_wanted = true;
 }
 
+/* How long it is out of reach, as its own threads have found. */
+static int64_t away_ms (const world_t *world)
+{
+    const host_t *host = world->broker->host;
+    if (host == NULL) {
+        return reach_is_away (world) ? world->mono_ms - world->broker->reach.away_since + 1 : 0;
+    }
+    int64_t away = host->away_since == 0 ? 0 : world->mono_ms - host->away_since + 1;
+    int64_t waits = host->making == NULL ? 0 : world->mono_ms - host->making_since;
+    return waits > SLOW_MS && waits > away ? waits : away;
+}
+
 void reach_step (world_t *world)
 {
     reach_t *self = &world->broker->reach;
     if (!is_used (world)) {
         return;
     }
-    beat (world);
-    int64_t away_ms = reach_is_away (world) ? world->mono_ms - self->away_since + 1 : 0;
-    tenure_look (&self->tenure, world->mono_ms, away_ms, reach_valid_until (world));
+    if (world->broker->host == NULL) {
+        beat (world);
+    }
+    tenure_look (&self->tenure, own_now (world), away_ms (world), reach_valid_until (world));
     reach_tell (world);
 }
 
 bool reach_misses (world_t *world)
 {
     tenure_t *tenure = &world->broker->reach.tenure;
+    const host_t *host = world->broker->host;
     if (!reach_is_away (world)) {
+        if (host != NULL && host->timeline != world->database->timeline) {
+            sim_fail (world, "A107: epoch %llu reads before it knows what a failover has left",
+                      (unsigned long long) host->epoch);
+        } else if (host != NULL && host->epoch < world->database->shard.epoch) {
+            sim_fail (world, "A100: epoch %llu reads what epoch %llu may have written",
+                      (unsigned long long) host->epoch,
+                      (unsigned long long) world->database->shard.epoch);
+        }
         return false;
     }
-    tenure_missed (tenure, world->mono_ms);
+    tenure_missed (tenure, own_now (world));
     return true;
 }
 
@@ -163,7 +197,8 @@ bool reach_keeps_output (world_t *world, const output_t *output)
 {
     reach_t *self = &world->broker->reach;
     bool linked = engine_is_linked (world->broker->engine, output->peer);
-    if (is_used (world) && linked && !self->tenure.shut && sim_fault (world, BETWEEN)) {
+    bool holds = is_used (world) && linked && !self->tenure.shut;
+    if (holds && world->database == NULL && sim_fault (world, BETWEEN)) {
         self->beat_at = world->mono_ms - LEASE_MS;
         self->next_beat_at = world->mono_ms + rng_between (&world->rng, 1, LOST_MS_MAX);
         tenure_look (&self->tenure, world->mono_ms, 0, reach_valid_until (world));
@@ -173,17 +208,27 @@ bool reach_keeps_output (world_t *world, const output_t *output)
             return true;
         }
     }
-    if (linked && world->mono_ms >= reach_valid_until (world)) {
+    /* The server asks the clock, however long it stood still since the last look. */
+    if (world->broker->host != NULL && linked) {
+        tenure_look (&self->tenure, own_now (world), away_ms (world), reach_valid_until (world));
+        if (self->tenure.shut) {
+            engine_output_kept (world->broker->engine, output);
+            reach_tell (world);
+            return true;
+        }
+        cut_check_output (world);
+    }
+    if (linked && own_now (world) >= reach_valid_until (world)) {
         sim_fail (world, "A101: told %lld ms after the lease",
-                  (long long) (world->mono_ms - reach_valid_until (world)));
+                  (long long) (own_now (world) - reach_valid_until (world)));
     }
     return false;
 }
 
 bool reach_may_judge (world_t *world, int64_t *stood_ms)
 {
-    bool may = tenure_may_judge (&world->broker->reach.tenure, world->mono_ms, stood_ms);
-    if (may && world->mono_ms >= reach_valid_until (world)) {
+    bool may = tenure_may_judge (&world->broker->reach.tenure, own_now (world), stood_ms);
+    if (may && own_now (world) >= reach_valid_until (world)) {
         sim_fail (world, "A101: deadlines are judged after the lease");
     }
     return may;
@@ -215,6 +260,12 @@ int64_t reach_next_ms (const world_t *world)
     const reach_t *self = &world->broker->reach;
     if (!is_used (world)) {
         return SIM_END_OF_TIME;
+    }
+    if (world->broker->host != NULL) {
+        int64_t look_ms = away_ms (world) > 0 ? world->mono_ms + PATIENCE_MS : SIM_END_OF_TIME;
+        return self->tenure.shut
+                   ? look_ms
+                   : earlier (look_ms, host_world_ms (world, reach_valid_until (world)));
     }
     int64_t next = self->next_beat_at;
     if (reach_is_away (world)) {

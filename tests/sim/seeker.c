@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster.h"
 #include "core/data/extra.h"
 #include "core/data/turn.h"
-#include "sim.h"
 #include "turn_files.h"
 
 enum {
@@ -421,7 +421,8 @@ static void send (client_t *client, const ProtobufCBinaryData *cursor)
 /* The engine has not heard yet that the newest change is durable, so an answer may be without. */
 static bool is_fresh (const world_t *world, uint32_t index)
 {
-    return world->broker->durable > 0 && world->tasks[index].changed_by == world->broker->durable;
+    uint64_t unheard = world->database != NULL ? world->database->unheard : world->broker->durable;
+    return unheard > 0 && world->tasks[index].changed_by == unheard;
 }
 
 static void begin (client_t *client)

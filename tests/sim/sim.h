@@ -22,7 +22,7 @@
 #include "taskmq.h"
 #include "taskmq.pb-c.h"
 
-enum { SIM_BROKERS_MAX = 3 };
+enum { SIM_BROKERS_MAX = 3, SIM_SWEEP_MS = 2000 };
 enum { SIM_CLIENTS_MAX = 48, SIM_QUESTIONS = 3, SIM_STATE_BYTES = 12, SIM_PAYLOAD_MAX = 300 };
 #define SIM_END_OF_TIME INT64_MAX
 
@@ -54,7 +54,24 @@ typedef struct sim_options {
     uint32_t retention;    /* some tasks have no ttl, and a rule how long they stay */
     uint32_t away;         /* the store goes out of reach, per second; 0: it has no lease either */
     uint32_t tables;       /* reads are answered by real tables and a real index */
+    uint32_t brokers;      /* on one database; 1: a broker has its own disk */
+    uint32_t failover;     /* of the database, which loses something: one of SIM_FAILOVER_… */
+    uint32_t host_crash;   /* per second and host, as the next ones */
+    uint32_t host_freeze;
+    uint32_t host_stop;    /* cleanly */
+    uint32_t host_cut;     /* it does not reach the database for a while */
+    uint32_t session_cut;  /* per question to the database: its answer is lost, … */
+    uint32_t session_hang; /* … or comes later */
 } sim_options_t;
+
+/* What it loses. */
+enum {
+    SIM_FAILOVER_NONE,
+    SIM_FAILOVER_ANY,
+    SIM_FAILOVER_WRITE,    /* a write-back alone */
+    SIM_FAILOVER_ADOPTION, /* all of the newest epoch */
+    SIM_FAILOVERS
+};
 
 /* Network. */
 
@@ -79,6 +96,7 @@ struct client;
 typedef struct wire {
     peer_t peer;
     struct client *client;
+    struct broker *broker;
     bool open_at_client;
     bool open_at_broker;
     bool cut; /* the wire is dead; both sides will notice */
@@ -149,6 +167,7 @@ struct client {
     bool running;
     bool gone_for_good; /* until the liveness phase */
     wire_t *link;
+    uint32_t endpoint; /* number of the broker that it tries */
     uint8_t token[16];
     uint64_t generation;
     uint64_t next_request;
@@ -209,6 +228,7 @@ typedef struct reach {
 } reach_t;
 
 typedef struct broker {
+    struct host *host; /* of several (cluster.h); NULL: there is one broker */
     reach_t reach;
     engine_t *engine; /* NULL: down */
     disk_t *disk;     /* with the journal (disk.c) */
@@ -219,6 +239,7 @@ typedef struct broker {
     int64_t heard_ms; /* what had arrived by then was handled */
     int64_t deadline_ms;
     bool tick_wanted;
+    bool sends;     /* it stands still in the middle of its outputs */
     batch_t *batch; /* being committed */
     int64_t commit_due_ms;
     uint64_t durable; /* committed, the engine is not told yet; 0: none */
@@ -230,7 +251,8 @@ typedef struct broker {
     flying_read_t *reads;
     logs_t logs;
     arena_t *arena;
-    int64_t started_ms; /* this run of it, or its last restart from the store */
+    int64_t started_ms;      /* this run of it, or its last restart from the store, … */
+    int64_t started_wall_ms; /* … by the wall clock */
     uint32_t crashes;
     uint32_t resets;
 } broker_t;
@@ -369,7 +391,8 @@ struct world {
     char failure[1024];
     model_t *model;
     broker_t brokers[SIM_BROKERS_MAX];
-    broker_t *broker; /* whose turn it is */
+    broker_t *broker;          /* whose turn it is */
+    struct database *database; /* of several brokers (cluster.h); NULL: there is one */
     sim_depot_t depot;
     wire_t *links;
     peer_t next_peer;
@@ -392,6 +415,7 @@ struct world {
     uint64_t maybe_counted; /* … and whose answer nobody heard */
     uint64_t items;         /* the same of items */
     uint64_t maybe_items;
+    uint64_t told[MODEL_NAMESPACES]; /* the newest event that somebody was told of */
     rights_t rights[PROWLERS];
     policy_t *policy; /* that says so */
     uint64_t steps;
@@ -402,10 +426,14 @@ struct world {
 
 /* The options that a seed stands for. */
 sim_options_t sim_options_of (uint64_t seed);
+/* The same with several brokers on one database, which fails over, or does perhaps. */
+sim_options_t sim_options_shared (const sim_options_t *alone, bool fails_over);
 void sim_options_print (const sim_options_t *options);
 /* Runs all of it; false if the checker found something, then failure says what. */
 bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
               uint64_t *completions);
+/* Until done says so, for so long at most; true if it did. */
+bool sim_go_on (world_t *world, int64_t ms, bool (*done) (const world_t *world));
 int64_t sim_wall_ms (const world_t *world);
 /* The first failure is kept; the run ends soon after. */
 void sim_fail (world_t *world, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
@@ -442,6 +470,19 @@ void network_free (world_t *world);
 
 void broker_step (world_t *world);
 int64_t broker_next_ms (const world_t *world);
+/* By the clocks of its host. */
+now_t broker_now (const world_t *world);
+/* It starts from its own disk; … what a start takes into memory. */
+void broker_start (world_t *world);
+void broker_restore (world_t *world, const boot_t *boot);
+/* A process that owns its database begins, … */
+void broker_serve (world_t *world, const boot_t *boot);
+/* … goes once around its loop, … */
+void broker_turn (world_t *world);
+/* … and is gone, with its links. */
+void broker_gone (world_t *world);
+/* Of all brokers, so far. */
+uint32_t broker_starts (const world_t *world);
 void broker_crash (world_t *world);
 void broker_free (world_t *world);
 /* A batch becomes durable. Takes it. */
@@ -518,6 +559,8 @@ uint64_t client_tell (client_t *client, Taskmq__Request *request);
 /* Leaves this connection and makes a new one. */
 void client_reconnect (client_t *client);
 size_t client_open (const client_t *client);
+/* It leaves, and does not come back. */
+void client_goes (client_t *client);
 void client_free (client_t *client);
 
 /* A subscriber's belief; zeroed memory is an empty one. */
@@ -746,6 +789,11 @@ void check_read (world_t *world, known_t *task, const Taskmq__Reply *reply, cons
 /* An event batch that followed `last` and goes to `upto`. queue: the filter, or NULL. */
 void check_events (world_t *world, const char *ns, const char *queue, uint64_t last, uint64_t upto,
                    const Taskmq__EventList *list);
+/* Somebody was told all up to this event. */
+void check_told (world_t *world, const char *ns, uint64_t seq);
+/* What somebody had been told when a question was asked, whose answer says where now is. */
+uint64_t check_told_mark (world_t *world, const char *ns);
+void check_from_now (world_t *world, const char *ns, uint64_t mark, uint64_t seq);
 /* The newest event of a task that is durable; 0: none. */
 uint64_t check_newest (const world_t *world, const char *ns);
 /* One event that the library delivered after `last`. */

@@ -106,7 +106,8 @@ static void subscriber_linked (client_t *client)
     }
     request.op_case = TASKMQ__REQUEST__OP_SUBSCRIBE;
     request.subscribe = &subscribe;
-    client_request (client, &request, NULL, 0);
+    uint64_t mark = check_told_mark (world, client->ns);
+    client_request (client, &request, NULL, 0)->context = subscribe.from_now ? mark : 0;
 }
 
 static void subscriber_reply (client_t *client, pending_t *pending, const Taskmq__Reply *reply,
@@ -125,6 +126,7 @@ static void subscriber_reply (client_t *client, pending_t *pending, const Taskmq
         return;
     }
     uint64_t seq = reply->subscribed->seq;
+    check_from_now (world, client->ns, pending->context, seq);
     if (subscriber->has_taken && seq != subscriber->taken) {
         sim_fail (world, "I7: subscriber %u asked for events after %llu, it starts after %llu",
                   client->index, (unsigned long long) subscriber->taken, (unsigned long long) seq);
@@ -215,6 +217,7 @@ static void keep (client_t *client, const Taskmq__EventBatch *batch, const uint8
         return;
     }
     subscriber->arrived = batch->upto;
+    check_told (world, client->ns, batch->upto);
     subscriber->taken_bytes += batch->list_bytes;
     if (subscriber->kept_count == KEPT_MAX) {
         sim_fail (world, "subscriber %u: %d messages without credit", client->index, KEPT_MAX);

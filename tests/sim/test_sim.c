@@ -9,6 +9,7 @@
  *     test_sim --seeds N           N seeds without planted bugs, from --from SEED
  *     test_sim --seed N [-v]       one run, as it was
  *     test_sim --bug B ...         the same with a planted bug
+ *     test_sim --shared ...        the same with several brokers on one database
  *     test_sim --hunt N [--bug B]  how many of N seeds find each planted bug, or that one */
 #include <signal.h>
 #include <stdio.h>
@@ -41,12 +42,14 @@
 
 enum {
     SEEDS = SEEDS_IN_CI, /* of the sound engine */
+    SHARED_EVERY = 3,    /* seed has several brokers on one database */
     SEEDS_TO_FIND = 100, /* within which a planted bug must be found */
     SEED_CPU_S_MAX = 60, /* of one seed; it takes a fifth of a second, sanitized some seconds */
     FOUND_PERCENT = 80,  /* of the seeds of a long hunt; less often is seldom */
     FAILURE_BYTES = 1024
 };
 
+static bool all_shared;  /* all seeds have several brokers */
 static char endless[80]; /* what is said then */
 
 /* The virtual time bounds the steps of a run, but not a loop within the engine. */
@@ -66,14 +69,25 @@ static void bound_cpu (time_t seconds)
     setitimer (ITIMER_VIRTUAL, &timer, NULL);
 }
 
-static bool run_seed (uint64_t seed, unsigned bug, bool verbose, uint64_t *completions)
+/* A bug is met where what it is in is there. */
+static sim_options_t options_of (uint64_t seed, unsigned bug)
 {
     sim_options_t options = sim_options_of (seed);
-    char failure[FAILURE_BYTES];
-    options.planted_bug = bug;
-    if (bug >= ENGINE_BUG_OF_TABLES) {
-        options.tables = 1; /* without them it is not there */
+    bool shared = bug == 0 ? all_shared || (seed % SHARED_EVERY == 1 && options.tables == 0)
+                           : bug >= ENGINE_BUG_OF_BROKERS;
+    if (shared) {
+        options = sim_options_shared (&options, bug >= ENGINE_BUG_OF_FAILOVER);
+    } else if (bug >= ENGINE_BUG_OF_TABLES) {
+        options.tables = 1;
     }
+    options.planted_bug = bug;
+    return options;
+}
+
+static bool run_seed (uint64_t seed, unsigned bug, bool verbose, uint64_t *completions)
+{
+    sim_options_t options = options_of (seed, bug);
+    char failure[FAILURE_BYTES];
     options.verbose = verbose;
     snprintf (endless, sizeof endless, "seed %llu: bug %u: the engine loops endlessly\n",
               (unsigned long long) seed, bug);
@@ -226,11 +240,13 @@ int main (int argc, char **argv)
             bug = (unsigned) strtoul (argv[++i], NULL, 10);
         } else if (strcmp (argv[i], "--hunt") == 0 && has_value) {
             hunted = strtoull (argv[++i], NULL, 10);
+        } else if (strcmp (argv[i], "--shared") == 0) {
+            all_shared = true;
         } else if (strcmp (argv[i], "-v") == 0) {
             verbose = true;
         } else {
             fprintf (stderr, "usage: test_sim [--seed N [-v] | --seeds N [--from N] | --hunt N] "
-                             "[--bug N]\n");
+                             "[--bug N] [--shared]\n");
             return 2;
         }
     }

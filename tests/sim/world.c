@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "cluster.h"
 
 enum {
     WALL_START_DAYS = 20000,      /* some day in 2024 */
@@ -18,6 +18,29 @@ enum {
 };
 
 /* Options. */
+
+sim_options_t sim_options_shared (const sim_options_t *alone, bool fails_over)
+{
+    rng_t rng = {alone->seed * 0x9e3779b97f4a7c15u + 3};
+    sim_options_t out = *alone;
+    out.brokers = rng_chance (&rng, 300) ? 2 : SIM_BROKERS_MAX;
+    out.tables = 0;      /* of one broker */
+    out.commit_full = 0; /* a restart from the store is one of one broker, too */
+    out.damage = 0;
+    out.commit_ms_max = rng_chance (&rng, 300) ? 100 : 5;
+    out.away = 1 + rng_below (&rng, 20);
+    out.host_crash = rng_chance (&rng, 800) ? rng_below (&rng, 30) : 0;
+    out.host_freeze = rng_chance (&rng, 800) ? rng_below (&rng, 50) : 0;
+    out.host_stop = rng_chance (&rng, 800) ? rng_below (&rng, 50) : 0;
+    out.host_cut = rng_chance (&rng, 700) ? rng_below (&rng, 30) : 0;
+    out.session_cut = rng_chance (&rng, 800) ? rng_below (&rng, 100) : 0;
+    out.session_hang = rng_chance (&rng, 800) ? rng_below (&rng, 20) : 0;
+    out.failover = SIM_FAILOVER_ANY + rng_below (&rng, SIM_FAILOVERS - SIM_FAILOVER_ANY);
+    if (!fails_over && rng_chance (&rng, 700)) {
+        out.failover = SIM_FAILOVER_NONE;
+    }
+    return out;
+}
 
 sim_options_t sim_options_of (uint64_t seed)
 {
@@ -47,6 +70,7 @@ sim_options_t sim_options_of (uint64_t seed)
     out.damage = rng_chance (&rng, 200);
     out.away = rng_chance (&rng, 300) ? 10 + rng_below (&rng, 60) : 0;
     out.tables = seed % 5 == 0; /* they cost as much as all the rest */
+    out.brokers = 1;
     return out;
 }
 
@@ -57,12 +81,14 @@ void sim_options_print (const sim_options_t *o)
             "delay %u ms, "
             "lose %u, repeat %u, cut %u, stall %u, refuse %u, broker_crash %u, broker_freeze %u, "
             "commit_full %u, client_crash %u, commit %u ms, write %u ms, clock_leap %u, "
-            "damage %u, retention %u, away %u, tables %u\n",
+            "damage %u, retention %u, away %u, tables %u, brokers %u, failover %u, host crash %u, "
+            "freeze %u, stop %u, cut %u, session cut %u, hang %u\n",
             (unsigned long long) o->seed, o->planted_bug, o->submitters, o->workers, o->subscribers,
             o->libraries, o->menders, o->safety_ms, o->delay_ms_max, o->lose, o->repeat, o->cut,
             o->stall, o->refuse, o->broker_crash, o->broker_freeze, o->commit_full, o->client_crash,
             o->commit_ms_max, o->write_ms_max, o->clock_leap, o->damage, o->retention, o->away,
-            o->tables);
+            o->tables, o->brokers, o->failover, o->host_crash, o->host_freeze, o->host_stop,
+            o->host_cut, o->session_cut, o->session_hang);
 }
 
 /* Helpers. */
@@ -108,7 +134,12 @@ bool sim_fault (world_t *world, uint32_t per_mille)
 static void every_second (world_t *world)
 {
     network_faults (world);
-    reach_faults (world);
+    if (world->database != NULL) {
+        database_faults (world);
+        hosts_faults (world);
+    } else {
+        reach_faults (world);
+    }
     prowlers_swap (world, false);
     if (reach_is_away (world)) {
         check_gone_forget_all (world); /* nothing becomes durable, however long */
@@ -127,10 +158,11 @@ static void every_second (world_t *world)
     }
 }
 
-static int64_t next_ms (const world_t *world, int64_t second_ms)
+static int64_t next_ms (world_t *world, int64_t second_ms)
 {
     int64_t next = second_ms;
-    int64_t others[] = {broker_next_ms (world), network_next_ms (world)};
+    int64_t brokers = world->database != NULL ? hosts_next_ms (world) : broker_next_ms (world);
+    int64_t others[] = {brokers, network_next_ms (world)};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         next = others[i] < next ? others[i] : next;
     }
@@ -150,10 +182,14 @@ static bool run (world_t *world, int64_t until_ms, bool (*done) (const world_t *
             every_second (world);
             second_ms = world->mono_ms + 1000;
         }
-        if (sim_wall_ms (world) > world->wall_latest_ms) {
-            world->wall_latest_ms = sim_wall_ms (world);
+        int64_t latest_ms = hosts_latest_wall_ms (world);
+        if (latest_ms > world->wall_latest_ms) {
+            world->wall_latest_ms = latest_ms;
         }
         broker_step (world);
+        if (cut_ends_story (world)) {
+            return false;
+        }
         uint32_t first = rng_below (&world->rng, world->clients_count);
         for (uint32_t i = 0; i < world->clients_count && !world->failed; i++) {
             client_step (&world->clients[(first + i) % world->clients_count]);
@@ -166,6 +202,29 @@ static bool run (world_t *world, int64_t until_ms, bool (*done) (const world_t *
         world->mono_ms = next_ms (world, second_ms);
     }
     return done == NULL;
+}
+
+/* A history that was cut ends the story. True: it went on to the end of this phase. */
+static bool tell (world_t *world, int64_t ms, bool (*done) (const world_t *world),
+                  void (*hangs) (world_t *world))
+{
+    if (world->failed) {
+        return false;
+    }
+    bool comes = run (world, world->mono_ms + ms, done);
+    if (cut_ends_story (world)) {
+        cut_tell (world);
+        return false;
+    }
+    if (!comes && !world->failed) {
+        hangs (world);
+    }
+    return !world->failed;
+}
+
+bool sim_go_on (world_t *world, int64_t ms, bool (*done) (const world_t *world))
+{
+    return run (world, world->mono_ms + ms, done);
 }
 
 /* Phases. */
@@ -192,7 +251,7 @@ static void populate (world_t *world)
     for (uint32_t i = 0; i < SHARERS; i++) {
         client_init (world, &sharer_actor, model_namespaces[SIM_SHARED], identities[0]);
     }
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 4 && world->database == NULL; i++) {
         client_init (world, &carrier_actor, model_namespaces[i / 2], identities[i % 2]);
     }
     for (uint32_t i = 0; i < (options->tables > 0 ? SEEKERS : SEEKERS / 2); i++) {
@@ -210,6 +269,7 @@ static void populate (world_t *world)
 static bool at_rest (const world_t *world)
 {
     if (world->broker->engine == NULL || world->broker->batch != NULL ||
+        (world->broker->host != NULL && world->broker->host->making != NULL) ||
         world->broker->reach.tenure.shut || !check_all_ended (world) || !teller_is_quit (world)) {
         return false;
     }
@@ -272,6 +332,7 @@ static void heal (world_t *world)
 {
     world->faults = false;
     world->broker->frozen_until = world->mono_ms;
+    hosts_heal (world);
     if (world->broker->reach.away_until > world->mono_ms) {
         world->broker->reach.away_until = world->mono_ms;
     }
@@ -310,19 +371,21 @@ static void check_beliefs (world_t *world)
     }
 }
 
+static void fail_audit (world_t *world)
+{
+    sim_fail (world, "I11: the audit does not come to its end");
+}
+
 static void phases (world_t *world)
 {
     populate (world);
     world->faults = true;
-    run (world, world->options.safety_ms, NULL);
-    if (!world->failed) {
-        check_durable (world);
+    if (!tell (world, world->options.safety_ms, NULL, NULL)) {
+        return;
     }
+    check_durable (world);
     heal (world);
-    if (!world->failed && !run (world, world->mono_ms + LIVENESS_MS_MAX, at_rest)) {
-        fail_liveness (world);
-    }
-    if (world->failed) {
+    if (!tell (world, LIVENESS_MS_MAX, at_rest, fail_liveness)) {
         return;
     }
     check_beliefs (world);
@@ -332,8 +395,8 @@ static void phases (world_t *world)
     for (size_t i = 0; i < MODEL_NAMESPACES; i++) {
         client_init (world, &auditor_actor, model_namespaces[i], "uid:0");
     }
-    if (!run (world, world->mono_ms + AUDIT_MS_MAX, audited)) {
-        sim_fail (world, "I11: the audit does not come to its end");
+    if (!tell (world, AUDIT_MS_MAX, audited, fail_audit)) {
+        return;
     }
     check_durable (world);
     ledger_check_rest (world);
@@ -348,15 +411,20 @@ bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
     world->model = model_new (7);
     world->broker = &world->brokers[0];
     ledger_make (world);
+    database_make (world);
+    hosts_make (world);
     phases (world);
     bool good = !world->failed;
     sim_log (world, "%llu steps, %u tasks, %llu completions, %u crashes, %u failed commits",
              (unsigned long long) world->steps, world->tasks_count,
              (unsigned long long) world->completions, world->broker->crashes,
              world->broker->resets);
+    hosts_log (world);
     snprintf (failure, failure_size, "%s", world->failure);
     *completions = world->completions;
     broker_free (world);
+    hosts_free (world);
+    database_free (world);
     for (uint32_t i = 0; i < world->clients_count; i++) {
         client_free (&world->clients[i]);
     }

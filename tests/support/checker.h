@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The one checker of the stress runs: what clients were told, against a final drain, the exported
- * JSONL and the database (I1 to I8, I10, I14).
+ * JSONL and the database (I1 to I8, I10, I16).
  *
  * A history is filled by many threads at once while brokers and connections die. At the end
  * checker_drain asks the broker about every task, checker_events looks at what subscribers saw,

@@ -262,7 +262,7 @@ void history_event (history_t *self, size_t stream, const tmq_event_t *event)
     pthread_mutex_unlock (&self->mutex);
 }
 
-/* What was told before (I14). */
+/* What was told before (I16). */
 
 static tmq_status_t ended_as (const fact_t *fact)
 {
@@ -299,7 +299,7 @@ static void compare_told (history_t *self, const asked_t *asked, const tmq_task_
     if (task->version < asked->version || task->seq < asked->seq ||
         task->attempt < asked->attempt || ended) {
         note (self,
-              "I14: %s was told at version %llu, event %llu, attempt %u, %s; later at %llu, %llu, "
+              "I16: %s was told at version %llu, event %llu, attempt %u, %s; later at %llu, %llu, "
               "%u, %s",
               payload, (unsigned long long) asked->version, (unsigned long long) asked->seq,
               asked->attempt, tmq_status_text (asked->ended), (unsigned long long) task->version,
@@ -326,7 +326,7 @@ void history_told (history_t *self, const asked_t *asked, int code, const tmq_ta
     bool told = asked->version > 0 || asked->seq > 0 || asked->attempt > 0;
     pthread_mutex_lock (&self->mutex);
     if (code == TMQ_NOT_FOUND && (asked->accepted || told)) {
-        note (self, "I14: %s was told, later it was not found", self->facts[asked->number].payload);
+        note (self, "I16: %s was told, later it was not found", self->facts[asked->number].payload);
     } else if (code == TMQ_OK) {
         self->told += told;
         compare_told (self, asked, task);

@@ -4,6 +4,8 @@
 
 #include "core/base/beats.h"
 
+#include "core/base/planted.h"
+
 void beats_init (beats_t *self, int64_t lease_ms)
 {
     *self = (beats_t){.lease_ms = lease_ms, .valid_until = INT64_MIN};
@@ -39,5 +41,5 @@ bool beat_watch_saw (beat_watch_t *self, uint64_t epoch, uint64_t beat, int64_t 
 
 void beat_watch_missed (beat_watch_t *self)
 {
-    self->sees = false;
+    self->sees = self->sees && self->planted_bug == ENGINE_BUG_MISS_IS_SILENCE;
 }

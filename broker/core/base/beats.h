@@ -40,6 +40,7 @@ void beats_acknowledged (beats_t *self, int64_t sent_ms);
 
 /* Who waits. */
 typedef struct beat_watch {
+    unsigned planted_bug; /* of the simulation; 0: none */
     int64_t lease_ms;
     uint64_t epoch;
     uint64_t beat;

@@ -5,7 +5,7 @@
 /* Mistakes that the simulation plants on purpose, to prove that its checker finds them. Each is one
  * `if` at the place of the real check. engine_config_t.planted_bug chooses one, and that of
  * journal_options_t; 0 is none, and nothing but a test sets it. Those of commits whose answer was
- * lost are in the simulation's own store. */
+ * lost, and of several brokers, are in the simulation's own store. */
 #ifndef TASKMQ_CORE_PLANTED_H
 #define TASKMQ_CORE_PLANTED_H
 
@@ -95,11 +95,33 @@
     X (101, COUNT_NOT_TAKEN_BACK, "a task that is removed still counts as stored (A10)")           \
     X (102, TEXTS_LEFT, "the texts of a task stay in the index when it is removed (R4)")           \
     X (103, TURN_UNINDEXED, "turns that are told later are not in the index (R4)")                 \
-    X (104, WATERMARK_AHEAD, "a search says that the index has all, and it has not (R4)")
+    X (104, WATERMARK_AHEAD, "a search says that the index has all, and it has not (R4)")          \
+    X (105, COMMIT_UNFENCED, "a commit does not ask for the epoch (A105)")                         \
+    X (106, FENCE_SHARED, "the fence of a commit does not hold up who takes over (A105)")          \
+    X (107, READ_BACK_EARLY, "a lost answer is looked for in what was there before the lock")      \
+    X (108, KEY_FORGOTTEN, "a commit that is made again may stand in the journal twice (A106)")    \
+    X (109, COMMIT_PROLONGS, "a commit prolongs the lease (A119)")                                 \
+    X (110, REPLAY_FORGOTTEN, "who takes over does not read the journal (A106)")                   \
+    X (111, ADOPTER_FORGOTTEN, "only the epoch before is replayed, though its owner served never") \
+    X (112, WRITTEN_OF_OTHERS, "how far another epoch was written back counts for this one")       \
+    X (113, WRITE_UNFENCED, "a write-back does not ask for the epoch (A105)")                      \
+    X (114, MISS_IS_SILENCE, "a look that had no answer counts as silence of the owner (A119)")    \
+    X (115, NUMBERS_TWICE, "who takes over counts on from what was written back")                  \
+    X (116, NOT_FRESH_BEHIND, "live leases are lost when another broker takes over (S9)")          \
+    X (117, READ_OF_LATER, "an owner that is over reads what later ones have written")             \
+    X (118, LOOK_OF_ANYBODY, "what an owner before left is taken for what the database lost")      \
+    X (119, WRITTEN_EARLY, "whether a write-back got through is asked before its lock (A106)")     \
+    X (120, GENERATION_KEPT, "a history that was cut goes on under its generation (A107)")         \
+    X (121, WRITTEN_CUT, "a write-back that the database lost is not made again (A106)")           \
+    X (122, EPOCH_TWICE, "an epoch of which the database lost the beginning begins again")         \
+    X (123, LAPSED_GOES_ON, "after a failover an owner goes on whose lease had lapsed before it")  \
+    X (124, READ_UNLOOKED, "after a failover is read what may lack what had been written back")
 
 enum {
     ENGINE_BUG_NONE = 0,
-    ENGINE_BUG_OF_TABLES = 96, /* from this one on in what only real tables, or an index, have */
+    ENGINE_BUG_OF_TABLES = 96, /* from this one on in what only real tables, or an index, have, … */
+    ENGINE_BUG_OF_BROKERS = 105, /* … and from this one on in what only several brokers have, … */
+    ENGINE_BUG_OF_FAILOVER = 120, /* … whose database fails over */
 #define X(number, NAME, text) ENGINE_BUG_##NAME = number,
     ENGINE_BUG_MAP (X)
 #undef X

@@ -1,0 +1,432 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What an owner does with its database: beats, commits, the question what became of one whose
+ * answer was lost, and write-backs. As store/postgresql does it. */
+#include "cluster.h"
+
+enum {
+    AGAIN_MS = 100, /* between two tries to reach the database, … */
+    AGAIN_MS_MAX = 1000,
+    BEAT_AGAIN_MS = 250,
+    WRITE_AGAIN_MS = 200,
+    SLOW_MS = 250, /* a commit that waits for so long finds it out of reach */
+    DURABLE_MS_MAX = 2,
+    BEAT_DELAYED = 50,
+    DELAY_MS_MAX = 3 * SIM_LEASE_MS,
+    FREEZES_LOOKING = 400
+};
+
+static int64_t own_now (const world_t *world)
+{
+    return host_ms (world, world->mono_ms);
+}
+
+static void note_reach (world_t *world, answer_code_t code)
+{
+    host_t *self = world->broker->host;
+    if (code == ANSWER_AWAY && self->away_since == 0) {
+        self->away_since = world->mono_ms;
+    } else if (code != ANSWER_AWAY) {
+        self->away_since = 0;
+    }
+}
+
+/* ANSWER_NONE: not yet. */
+static answer_code_t hear (world_t *world, talk_t *session, answer_t *answer)
+{
+    answer_code_t code = talk_answer (world, session, answer);
+    if (code != ANSWER_NONE) {
+        note_reach (world, code);
+    }
+    return code;
+}
+
+static void fenced (world_t *world)
+{
+    const host_t *self = world->broker->host;
+    const database_t *database = world->database;
+    if (database->shard.epoch <= self->epoch && !database->failed_over) {
+        sim_fail (world, "A105: epoch %llu is fenced, and it is the newest",
+                  (unsigned long long) self->epoch);
+    }
+    world->database->fenced++;
+    host_end (world, "is fenced");
+}
+
+/* What was acknowledged is not there any more. */
+static void rolled_back (world_t *world, const char *what)
+{
+    if (!world->database->failed_over) {
+        sim_fail (world, "A106: %s is said to be lost, and nothing was", what);
+    }
+    host_end (world, "finds that the database lost something");
+}
+
+/* Beats. */
+
+void keeping_begin (world_t *world)
+{
+    host_t *self = world->broker->host;
+    beats_init (&self->beats, SIM_LEASE_MS);
+    self->next_beat_ms = own_now (world);
+    self->beat_fresh = self->beat_looks = self->beat_waits = false;
+    self->last = self->written = 0;
+    self->committing = COMMITS_NOTHING;
+    self->writing = WRITES_NOTHING;
+    self->away_since = 0;
+}
+
+static void send_beat (world_t *world)
+{
+    host_t *self = world->broker->host;
+    ask_t beat = {.kind = ASK_BEAT, .epoch = self->epoch, .timeline = self->timeline};
+    self->sent_ms = self->asked_ms = own_now (world);
+    talk_ask (world, &self->beat, &beat);
+}
+
+static void beat_counts (world_t *world)
+{
+    host_t *self = world->broker->host;
+    beats_acknowledged (&self->beats, self->sent_ms);
+    self->beat_looks = false;
+    self->next_beat_ms = self->sent_ms + beats_every_ms (&self->beats);
+    if (sim_fault (world, BEAT_DELAYED)) {
+        self->next_beat_ms += rng_between (&world->rng, 0, DELAY_MS_MAX);
+    }
+}
+
+/* On a new connection what was acknowledged is looked for, before the beat counts. */
+static void look_whole (world_t *world)
+{
+    host_t *self = world->broker->host;
+    ask_t look = {.kind = ASK_NEWEST, .epoch = self->epoch};
+    self->beat_waits = false;
+    self->last_then = self->last;
+    self->written_then = self->written;
+    self->asked_ms = own_now (world);
+    talk_ask (world, &self->beat, &look);
+}
+
+static void begin_look (world_t *world)
+{
+    host_t *self = world->broker->host;
+    self->beat_looks = self->beat_waits = true;
+    if (world->options.host_freeze > 0 && sim_fault (world, FREEZES_LOOKING)) {
+        host_freeze (world);
+    } else {
+        look_whole (world);
+    }
+}
+
+/* What is written back is not in memory any more, and would be read from tables without it. */
+static bool lacks_written (const world_t *world, place_t written)
+{
+    const host_t *self = world->broker->host;
+    bool served = self->life == LIFE_SERVES || self->life == LIFE_STOPS;
+    bool lacks = written.epoch < self->epoch ||
+                 (written.epoch == self->epoch && written.batch < self->written_then);
+    return served && lacks && world->options.planted_bug != ENGINE_BUG_WRITTEN_CUT &&
+           world->options.planted_bug != ENGINE_BUG_WRITTEN_OF_OTHERS;
+}
+
+static void found_whole (world_t *world, const answer_t *answer)
+{
+    host_t *self = world->broker->host;
+    /* What an epoch that is over has left says nothing, and it may have ended since the beat. */
+    bool over = answer->shard.epoch > self->epoch;
+    if (over && world->options.planted_bug != ENGINE_BUG_LOOK_OF_ANYBODY) {
+        fenced (world);
+        return;
+    }
+    if (answer->newest < self->last_then) {
+        rolled_back (world, "a commit");
+        return;
+    }
+    if (lacks_written (world, answer->shard.written)) {
+        rolled_back (world, "a write-back");
+        return;
+    }
+    /* After a promotion whoever took over while the lease had lapsed may be forgotten. */
+    bool promoted = answer->timeline != self->timeline;
+    bool lapsed = own_now (world) >= self->beats.valid_until;
+    if (promoted && lapsed && world->options.planted_bug != ENGINE_BUG_LAPSED_GOES_ON) {
+        rolled_back (world, "another owner");
+        return;
+    }
+    self->timeline = answer->timeline;
+    self->beat_fresh = false;
+    beat_counts (world);
+}
+
+void keeping_beat (world_t *world)
+{
+    host_t *self = world->broker->host;
+    answer_t answer;
+    if (self->beat_waits) {
+        look_whole (world);
+    } else if (!self->beat.asks && own_now (world) >= self->next_beat_ms) {
+        send_beat (world);
+    }
+    answer_code_t code = hear (world, &self->beat, &answer);
+    if (code == ANSWER_NONE && self->beat.asks &&
+        own_now (world) - self->asked_ms > SIM_LEASE_MS / 2) {
+        talk_drop (world, &self->beat);
+        code = ANSWER_AWAY;
+    }
+    switch (code) {
+    case ANSWER_NONE: break;
+    case ANSWER_OK:
+        if (self->beat_looks) {
+            found_whole (world, &answer);
+        } else if (self->beat_fresh) {
+            begin_look (world);
+        } else {
+            beat_counts (world);
+        }
+        break;
+    case ANSWER_FENCED: fenced (world); break;
+    default:
+        self->beat_fresh = true;
+        self->beat_looks = false;
+        self->next_beat_ms = own_now (world) + BEAT_AGAIN_MS;
+    }
+}
+
+/* Commits. */
+
+static void append (world_t *world)
+{
+    host_t *self = world->broker->host;
+    ask_t what = {.kind = ASK_APPEND, .epoch = self->epoch, .parcel = self->making};
+    self->committing = COMMITS_APPENDS;
+    self->appended_ms = own_now (world);
+    talk_ask (world, &self->commit, &what);
+}
+
+static void committed (world_t *world)
+{
+    broker_t *broker = world->broker;
+    host_t *self = broker->host;
+    self->committing = COMMITS_NOTHING;
+    self->last = self->making->batch->no;
+    self->making->acknowledged = true;
+    parcels_add (&self->behind, self->making);
+    parcel_drop (self->making);
+    self->making = NULL;
+    if (world->options.planted_bug == ENGINE_BUG_COMMIT_PROLONGS) {
+        beats_acknowledged (&self->beats, self->appended_ms);
+    }
+    broker->durable = self->last;
+    broker->durable_due_ms = world->mono_ms + rng_between (&world->rng, 0, DURABLE_MS_MAX);
+    if (broker->write_due_ms == SIM_END_OF_TIME) {
+        broker->write_due_ms =
+            world->mono_ms + rng_between (&world->rng, 0, world->options.write_ms_max);
+    }
+}
+
+static void doubt (world_t *world)
+{
+    host_t *self = world->broker->host;
+    self->committing = COMMITS_SETTLES;
+    self->old_pid = self->commit.pid;
+    self->again_ms = world->mono_ms;
+    self->pause_ms = AGAIN_MS;
+}
+
+static void settled (world_t *world, uint64_t newest)
+{
+    host_t *self = world->broker->host;
+    uint64_t batch = self->making->batch->no;
+    world->database->settled++;
+    if (newest < self->last || (newest != batch && newest != self->last)) {
+        rolled_back (world, "a commit");
+    } else if (newest == batch) {
+        world->database->landed++;
+        committed (world);
+    } else {
+        append (world);
+    }
+}
+
+static void settle_later (world_t *world)
+{
+    host_t *self = world->broker->host;
+    self->again_ms = world->mono_ms + self->pause_ms;
+    self->pause_ms = self->pause_ms * 2 > AGAIN_MS_MAX ? AGAIN_MS_MAX : self->pause_ms * 2;
+}
+
+static void settle (world_t *world)
+{
+    host_t *self = world->broker->host;
+    answer_t answer;
+    if (!self->commit.asks && world->mono_ms >= self->again_ms) {
+        self->old_pid = self->commit.pid;
+        talk_ask (world, &self->commit, &(ask_t){.kind = ASK_SETTLE, .epoch = self->epoch});
+    }
+    switch (hear (world, &self->commit, &answer)) {
+    case ANSWER_NONE: break;
+    case ANSWER_OK: settled (world, answer.newest); break;
+    case ANSWER_FENCED: fenced (world); break;
+    case ANSWER_BUSY:
+        backends_end (world, self->old_pid, self->index, NULL);
+        settle_later (world);
+        break;
+    default: settle_later (world);
+    }
+}
+
+static void append_heard (world_t *world)
+{
+    answer_t answer;
+    switch (hear (world, &world->broker->host->commit, &answer)) {
+    case ANSWER_NONE: break;
+    case ANSWER_OK: committed (world); break;
+    case ANSWER_FENCED: fenced (world); break;
+    default: doubt (world);
+    }
+}
+
+static void commit (world_t *world)
+{
+    broker_t *broker = world->broker;
+    host_t *self = broker->host;
+    if (self->making == NULL && broker->batch != NULL) {
+        self->making = parcel_new (self, broker->batch, broker->started_ms);
+        self->making_since = world->mono_ms;
+        broker->batch = NULL;
+        append (world);
+    }
+    if (self->committing == COMMITS_APPENDS) {
+        append_heard (world);
+    } else if (self->committing == COMMITS_SETTLES) {
+        settle (world);
+    }
+}
+
+/* Write-backs. */
+
+static void write_some (world_t *world)
+{
+    host_t *self = world->broker->host;
+    bool again = self->writing == WRITES_AGAIN;
+    self->writing_count = again ? self->writing_count : self->behind.count;
+    parcels_t some = {self->behind.list, self->writing_count, 0};
+    ask_t what = {.kind = ASK_WRITE,
+                  .epoch = self->epoch,
+                  .parcels = &some,
+                  .again = again,
+                  .written = self->written};
+    self->writing = WRITES_SOME;
+    talk_ask (world, &self->write, &what);
+}
+
+static void written (world_t *world)
+{
+    broker_t *broker = world->broker;
+    host_t *self = broker->host;
+    self->writing = WRITES_NOTHING;
+    self->written = self->behind.list[self->writing_count - 1]->batch->no;
+    parcels_shift (&self->behind, self->writing_count);
+    broker->write_due_ms =
+        self->behind.count == 0
+            ? SIM_END_OF_TIME
+            : world->mono_ms + rng_between (&world->rng, 0, world->options.write_ms_max);
+}
+
+static bool is_due (const world_t *world)
+{
+    const broker_t *broker = world->broker;
+    const host_t *self = broker->host;
+    if (self->writing == WRITES_AGAIN) {
+        return world->mono_ms >= self->write_again_ms;
+    }
+    bool due = world->mono_ms >= broker->write_due_ms || self->life == LIFE_STOPS;
+    return self->writing == WRITES_NOTHING && due && self->behind.count > 0;
+}
+
+static void write_behind (world_t *world)
+{
+    host_t *self = world->broker->host;
+    answer_t answer;
+    if (is_due (world)) {
+        write_some (world);
+    }
+    switch (hear (world, &self->write, &answer)) {
+    case ANSWER_NONE: break;
+    case ANSWER_OK:
+    case ANSWER_THERE: written (world); break;
+    case ANSWER_FENCED: fenced (world); break;
+    case ANSWER_CUT: rolled_back (world, "a write-back"); break;
+    default: self->writing = WRITES_AGAIN; self->write_again_ms = world->mono_ms + WRITE_AGAIN_MS;
+    }
+}
+
+/* A clean end leaves no owner. */
+static void release (world_t *world)
+{
+    host_t *self = world->broker->host;
+    answer_t answer;
+    if (!self->own.asks) {
+        talk_ask (world, &self->own, &(ask_t){.kind = ASK_RELEASE, .epoch = self->epoch});
+    }
+    if (talk_answer (world, &self->own, &answer) != ANSWER_NONE) {
+        host_end (world, "has stopped");
+    }
+}
+
+void keeping_step (world_t *world)
+{
+    host_t *self = world->broker->host;
+    commit (world);
+    if (self->life == LIFE_SERVES || (self->life == LIFE_STOPS && self->making == NULL)) {
+        write_behind (world);
+    }
+    bool done = self->making == NULL && self->behind.count == 0;
+    if (self->life == LIFE_STOPS && done) {
+        release (world);
+    }
+}
+
+void keeping_leave (world_t *world)
+{
+    host_t *self = world->broker->host;
+    talk_drop (world, &self->beat);
+    talk_drop (world, &self->commit);
+    talk_drop (world, &self->write);
+    parcel_drop (self->making);
+    self->making = NULL;
+    parcels_free (&self->behind);
+    self->committing = COMMITS_NOTHING;
+    self->writing = WRITES_NOTHING;
+}
+
+/* Time. */
+
+static int64_t earlier (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t keeping_next_ms (const world_t *world)
+{
+    const broker_t *broker = world->broker;
+    const host_t *self = broker->host;
+    int64_t next =
+        earlier (talk_next_ms (world, &self->commit), talk_next_ms (world, &self->write));
+    next = earlier (next, talk_next_ms (world, &self->beat));
+    int64_t beat_ms = self->beat.asks ? self->asked_ms + SIM_LEASE_MS / 2 + 1 : self->next_beat_ms;
+    next = earlier (next, host_world_ms (world, beat_ms));
+    if (self->committing == COMMITS_SETTLES && !self->commit.asks) {
+        next = earlier (next, self->again_ms);
+    }
+    if (self->writing == WRITES_AGAIN) {
+        next = earlier (next, self->write_again_ms);
+    }
+    if (self->writing == WRITES_NOTHING) {
+        next = earlier (next, broker->write_due_ms);
+    }
+    bool soon = self->life == LIFE_STOPS || self->life == LIFE_BEATS || self->beat_waits;
+    return soon ? world->mono_ms + 1 : next;
+}

@@ -1,0 +1,537 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Sessions with the database. Each question has a server process that takes it step by step: it
+ * waits for locks, stands still in the middle, is killed, or finishes what nobody waits for any
+ * more. Of several statements the asker sends each, and one that is gone sends no further one; a
+ * single statement needs nobody. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+
+enum {
+    REFUSED_MS_MAX = 20, /* until a connection that cannot be made has failed */
+    TRAVEL_MS_MAX = 2,
+    WORK_MS_MAX = 4,
+    HANG_MS_MAX = 6000,
+    WRITE_IS_SLOW = 150, /* of 1,000 */
+    LOST_SOON_MS = 10,   /* a connection is lost while the statement runs, … */
+    LOST_LATE_MS = 400,
+    EPOCH_LEAP = 1000,
+    APPLIED_LATER = 500,
+    KILLED = 250 /* … by the end of the server's process, of 1,000 */
+};
+
+typedef enum op {
+    OP_END,
+    OP_LOOK,
+    OP_SHARD,   /* its lock, and what has to stand there */
+    OP_COMMITS, /* the same of the fence of commits, … */
+    OP_WRITES,  /* … and of write-backs */
+    OP_INSERT,  /* by the key */
+    OP_NEWEST,
+    OP_WRITTEN,
+    OP_WORK,
+    OP_COMMIT
+} op_t;
+
+enum { OPS_MAX = 6 };
+
+static const op_t SCRIPTS[ASK_KINDS][OPS_MAX] = {
+    [ASK_LOOK] = {OP_LOOK, OP_END},
+    [ASK_NEWEST] = {OP_NEWEST, OP_END},
+    [ASK_BEAT] = {OP_SHARD, OP_COMMIT, OP_END},
+    [ASK_APPEND] = {OP_COMMITS, OP_INSERT, OP_COMMIT, OP_END},
+    [ASK_RELEASE] = {OP_SHARD, OP_COMMIT, OP_END},
+    [ASK_SETTLE] = {OP_SHARD, OP_COMMITS, OP_NEWEST, OP_COMMIT, OP_END},
+    [ASK_WRITE] = {OP_WRITES, OP_WRITTEN, OP_WORK, OP_COMMIT, OP_END},
+    [ASK_TAKE] = {OP_SHARD, OP_COMMITS, OP_WRITES, OP_COMMIT, OP_END},
+    [ASK_REPLAY] = {OP_WRITES, OP_WORK, OP_COMMIT, OP_END},
+};
+
+static bool has_several (const backend_t *self)
+{
+    return self->ask.kind >= ASK_SETTLE;
+}
+
+static unsigned bug_of (const world_t *world)
+{
+    return world->options.planted_bug;
+}
+
+/* Locks. */
+
+static void give_back (world_t *world, backend_t *self)
+{
+    database_t *database = world->database;
+    for (size_t i = 0; i < LOCKS; i++) {
+        if (database->locks[i] == self) {
+            database->locks[i] = NULL;
+        }
+    }
+    for (backend_t *other = database->backends; other != NULL; other = other->next) {
+        other->due_ms = other->waits ? world->mono_ms : other->due_ms;
+    }
+}
+
+static void finish (world_t *world, backend_t *self, answer_code_t code)
+{
+    give_back (world, self);
+    self->waits = false;
+    self->done = true;
+    self->answer.code = code;
+    self->answer.shard = world->database->shard;
+    self->answer.timeline = world->database->timeline;
+    self->due_ms = world->mono_ms + rng_between (&world->rng, 0, TRAVEL_MS_MAX);
+}
+
+static void kill_backend (world_t *world, backend_t *self)
+{
+    if (!self->done) {
+        give_back (world, self);
+        self->waits = false;
+        self->killed = true;
+        self->due_ms = SIM_END_OF_TIME;
+    }
+}
+
+/* False: another session has it, and this one waits, or has waited for long enough. */
+static bool take_lock (world_t *world, backend_t *self, size_t lock)
+{
+    database_t *database = world->database;
+    bool limited = self->ask.kind == ASK_TAKE || self->ask.kind == ASK_SETTLE;
+    if (database->locks[lock] == NULL || database->locks[lock] == self) {
+        database->locks[lock] = self;
+        self->waits = false;
+        return true;
+    }
+    if (!self->waits) {
+        self->waits = true;
+        self->waits_since = world->mono_ms;
+    }
+    self->due_ms = limited ? self->waits_since + SIM_LOCK_MS : SIM_END_OF_TIME;
+    if (self->due_ms <= world->mono_ms) {
+        finish (world, self, ANSWER_BUSY);
+    }
+    return false;
+}
+
+/* Steps. */
+
+static bool lock_shard (world_t *world, backend_t *self)
+{
+    const shard_t *shard = &world->database->shard;
+    const ask_t *ask = &self->ask;
+    if (!take_lock (world, self, LOCK_SHARD)) {
+        return false;
+    }
+    bool same = ask->epoch == shard->epoch && (ask->kind != ASK_TAKE || ask->beat == shard->beat);
+    if (!same) {
+        finish (world, self, ask->kind == ASK_TAKE ? ANSWER_ELSEWHERE : ANSWER_FENCED);
+    }
+    return same;
+}
+
+static bool lock_fence (world_t *world, backend_t *self, fence_t fence)
+{
+    const ask_t *ask = &self->ask;
+    bool append = ask->kind == ASK_APPEND;
+    bool unfenced = (append && bug_of (world) == ENGINE_BUG_COMMIT_UNFENCED) ||
+                    (ask->kind == ASK_WRITE && bug_of (world) == ENGINE_BUG_WRITE_UNFENCED);
+    bool shared = append && bug_of (world) == ENGINE_BUG_FENCE_SHARED;
+    size_t lock = fence == FENCE_COMMITS ? LOCK_COMMITS : LOCK_WRITES;
+    if (!shared && !take_lock (world, self, lock)) {
+        return false;
+    }
+    bool own = ask->kind == ASK_TAKE || ask->epoch == world->database->shard.fences[fence];
+    if (!own && !unfenced) {
+        finish (world, self, ANSWER_FENCED);
+        return false;
+    }
+    return true;
+}
+
+static bool insert (world_t *world, backend_t *self)
+{
+    bool keyed = bug_of (world) != ENGINE_BUG_KEY_FORGOTTEN;
+    if (keyed && database_has (world->database, self->ask.parcel)) {
+        finish (world, self, ANSWER_THERE);
+        return false;
+    }
+    return true;
+}
+
+static void read_newest (world_t *world, backend_t *self)
+{
+    self->answer.newest = bug_of (world) == ENGINE_BUG_READ_BACK_EARLY
+                              ? self->seen_newest
+                              : database_newest (world->database, self->ask.epoch);
+}
+
+/* A write-back that is made again, and may have got through. This too is asked behind the lock,
+ * for the session before may only just be committing. */
+static bool judge_written (world_t *world, backend_t *self)
+{
+    const ask_t *ask = &self->ask;
+    place_t place = bug_of (world) == ENGINE_BUG_WRITTEN_EARLY ? self->seen_written
+                                                               : world->database->shard.written;
+    bool own = place.epoch == ask->epoch;
+    bool cut = place.epoch < ask->epoch || (own && place.batch < ask->written);
+    if (!ask->again) {
+        return true;
+    }
+    if (cut && bug_of (world) != ENGINE_BUG_WRITTEN_CUT) {
+        finish (world, self, ANSWER_CUT);
+        return false;
+    }
+    if (own && place.batch >= self->parcels.list[self->parcels.count - 1]->batch->no) {
+        finish (world, self, ANSWER_THERE);
+        return false;
+    }
+    return true;
+}
+
+/* What is committed. */
+
+/* Nobody takes over while somebody else may tell what he has in memory. */
+static void check_leases (world_t *world, uint32_t taker)
+{
+    broker_t *turn = world->broker;
+    for (uint32_t i = 0; i < world->options.brokers; i++) {
+        world->broker = &world->brokers[i];
+        const host_t *host = world->broker->host;
+        bool tells = i != taker && world->broker->engine != NULL;
+        if (tells && host_ms (world, world->mono_ms) < host->beats.valid_until) {
+            sim_fail (world, "A119: host %u takes over, and the lease of epoch %llu holds", taker,
+                      (unsigned long long) host->epoch);
+        }
+    }
+    world->broker = turn;
+}
+
+static void take_over (world_t *world, const backend_t *self, change_t *change)
+{
+    database_t *database = world->database;
+    shard_t *shard = &change->shard;
+    bool promoted = shard->timeline != database->timeline;
+    check_leases (world, self->host);
+    /* Of what is lost nobody knows, so an epoch that was there may be met again. */
+    shard->epoch += promoted && bug_of (world) != ENGINE_BUG_EPOCH_TWICE ? EPOCH_LEAP : 1;
+    if (shard->epoch <= database->highest) {
+        sim_fail (world, "I14: epoch %llu begins a second time", (unsigned long long) shard->epoch);
+    }
+    database->highest = shard->epoch > database->highest ? shard->epoch : database->highest;
+    shard->beat++;
+    shard->owner = (int32_t) self->host;
+    shard->fences[FENCE_COMMITS] = shard->fences[FENCE_WRITES] = shard->epoch;
+    shard->timeline = database->timeline;
+    if (promoted && bug_of (world) != ENGINE_BUG_GENERATION_KEPT) {
+        shard->generation = self->ask.generation;
+        cut_happens (world, false, (place_t){0, 0});
+    }
+    database->unheard = 0;
+    database->adoptions++;
+}
+
+static void write_back (const backend_t *self, change_t *change)
+{
+    shard_t *shard = &change->shard;
+    parcels_copy (&change->written, &self->parcels);
+    change->forgets = true;
+    change->from = (place_t){self->ask.epoch, 0};
+    change->upto =
+        (place_t){self->ask.epoch, self->parcels.list[self->parcels.count - 1]->batch->no};
+    shard->written = change->upto;
+}
+
+static void replay (world_t *world, backend_t *self, change_t *change)
+{
+    place_t begin = {self->ask.epoch, 0};
+    database_unwritten (world, self->ask.epoch, &change->written);
+    self->answer.replayed = change->written.count;
+    change->forgets = true;
+    change->forgets_before = true;
+    change->upto = change->from = begin;
+    if (bug_of (world) != ENGINE_BUG_WRITTEN_OF_OTHERS) {
+        change->shard.written = begin;
+    }
+}
+
+/* Nothing can change what was read: the lock is held. */
+static void check_settled (world_t *world, const backend_t *self)
+{
+    uint64_t newest = database_newest (world->database, self->ask.epoch);
+    if (self->answer.newest != newest) {
+        sim_fail (world, "A106: batch %llu is durable, and who reads back is told of %llu",
+                  (unsigned long long) newest, (unsigned long long) self->answer.newest);
+    }
+}
+
+static void commit (world_t *world, backend_t *self)
+{
+    change_t change = database_change (world);
+    switch (self->ask.kind) {
+    case ASK_BEAT:
+        change.shard.beat++;
+        change.shard.timeline = self->ask.timeline;
+        break;
+    case ASK_SETTLE:
+        change.shard.beat++;
+        check_settled (world, self);
+        break;
+    case ASK_APPEND: change.appended = parcel_keep (self->ask.parcel); break;
+    case ASK_RELEASE: change.shard.owner = SIM_NOBODY; break;
+    case ASK_WRITE: write_back (self, &change); break;
+    case ASK_TAKE: take_over (world, self, &change); break;
+    case ASK_REPLAY: replay (world, self, &change); break;
+    default: break;
+    }
+    database_commit (world, &change);
+    finish (world, self, ANSWER_OK);
+}
+
+/* True: the next step may follow. */
+static bool do_step (world_t *world, backend_t *self)
+{
+    switch (SCRIPTS[self->ask.kind][self->step]) {
+    case OP_SHARD: return lock_shard (world, self);
+    case OP_COMMITS: return lock_fence (world, self, FENCE_COMMITS);
+    case OP_WRITES: return lock_fence (world, self, FENCE_WRITES);
+    case OP_INSERT: return insert (world, self);
+    case OP_NEWEST: read_newest (world, self); return true;
+    case OP_WRITTEN: return judge_written (world, self);
+    case OP_COMMIT: commit (world, self); return false;
+    case OP_END: finish (world, self, ANSWER_OK); return false;
+    case OP_LOOK:
+    case OP_WORK: return true;
+    }
+    return false;
+}
+
+static int64_t step_ms (world_t *world, backend_t *self)
+{
+    if (self->step == self->hangs_at) {
+        self->cut_ms = world->mono_ms + rng_between (&world->rng, 0, LOST_SOON_MS);
+        return rng_between (&world->rng, LOST_SOON_MS, HANG_MS_MAX);
+    }
+    op_t next = SCRIPTS[self->ask.kind][self->step];
+    int64_t most_ms = next == OP_END ? 0
+                      : next == OP_COMMIT && self->ask.kind == ASK_APPEND
+                          ? world->options.commit_ms_max
+                          : WORK_MS_MAX;
+    bool slow = self->step == 0 && self->ask.kind == ASK_WRITE && sim_fault (world, WRITE_IS_SLOW);
+    bool hangs = slow || (next != OP_END && sim_fault (world, world->options.session_hang));
+    return rng_between (&world->rng, 0, hangs ? HANG_MS_MAX : most_ms);
+}
+
+/* The next statement is the asker's to send. */
+static bool is_sent (world_t *world, backend_t *self)
+{
+    const broker_t *asker = &world->brokers[self->host];
+    if (self->sent || !has_several (self)) {
+        return true;
+    }
+    if (!self->heard) {
+        kill_backend (world, self);
+        return false;
+    }
+    if (world->mono_ms < asker->frozen_until) {
+        self->due_ms = asker->frozen_until + 1;
+        return false;
+    }
+    self->sent = true;
+    return true;
+}
+
+static void run_backend (world_t *world, backend_t *self)
+{
+    if (world->mono_ms >= self->dies_ms) {
+        kill_backend (world, self);
+    }
+    while (!self->done && !self->killed && world->mono_ms >= self->due_ms) {
+        if (!is_sent (world, self)) {
+            return;
+        }
+        if (self->step == 0 && !self->waits) {
+            self->seen_newest = database_newest (world->database, self->ask.epoch);
+            self->seen_written = world->database->shard.written;
+        }
+        if (do_step (world, self)) {
+            self->step++;
+            self->due_ms = world->mono_ms + step_ms (world, self);
+            self->sent = SCRIPTS[self->ask.kind][self->step] == OP_COMMIT && self->heard &&
+                         world->mono_ms >= world->brokers[self->host].frozen_until;
+        }
+    }
+}
+
+static void free_backend (backend_t *self)
+{
+    parcel_drop (self->ask.parcel);
+    parcels_free (&self->parcels);
+    free (self);
+}
+
+/* Nobody waits for those that have ended. */
+static void sweep (world_t *world)
+{
+    backend_t **at = &world->database->backends;
+    while (*at != NULL) {
+        backend_t *self = *at;
+        if (!self->heard && (self->done || self->killed)) {
+            *at = self->next;
+            free_backend (self);
+        } else {
+            at = &self->next;
+        }
+    }
+}
+
+void backends_step (world_t *world)
+{
+    for (backend_t *self = world->database->backends; self != NULL; self = self->next) {
+        run_backend (world, self);
+    }
+    sweep (world);
+}
+
+void backends_end (world_t *world, uint32_t pid, uint32_t host, const backend_t *except)
+{
+    for (backend_t *self = world->database->backends; self != NULL; self = self->next) {
+        if (self != except && (pid == 0 ? self->host == host : self->pid == pid)) {
+            kill_backend (world, self);
+        }
+    }
+}
+
+void backends_die (world_t *world)
+{
+    for (backend_t *self = world->database->backends; self != NULL; self = self->next) {
+        kill_backend (world, self);
+        self->killed = true; /* also an answer that is under way */
+    }
+    sweep (world);
+}
+
+int64_t backends_next_ms (const world_t *world)
+{
+    int64_t next = SIM_END_OF_TIME;
+    for (const backend_t *self = world->database->backends; self != NULL; self = self->next) {
+        bool waits = self->done || self->killed; /* for its asker */
+        int64_t own = self->due_ms < self->dies_ms ? self->due_ms : self->dies_ms;
+        next = !waits && own < next ? own : next;
+    }
+    return next;
+}
+
+/* The asker's side. */
+
+static size_t commit_step (const backend_t *self)
+{
+    size_t step = 0;
+    while (step < OPS_MAX && SCRIPTS[self->ask.kind][step] != OP_COMMIT) {
+        step++;
+    }
+    return step;
+}
+
+/* The connection will be lost, or the server's process killed. */
+static void draw_fate (world_t *world, talk_t *self, backend_t *backend)
+{
+    self->lost_ms = SIM_END_OF_TIME;
+    if (!sim_fault (world, world->options.session_cut)) {
+        return;
+    }
+    if (rng_chance (&world->rng, APPLIED_LATER)) {
+        backend->hangs_at = rng_below (&world->rng, 2) * commit_step (backend);
+        return;
+    }
+    bool soon = rng_chance (&world->rng, 600);
+    self->lost_ms =
+        world->mono_ms + rng_between (&world->rng, 0, soon ? LOST_SOON_MS : LOST_LATE_MS);
+    if (rng_chance (&world->rng, KILLED)) {
+        backend->dies_ms = self->lost_ms;
+    }
+}
+
+void talk_ask (world_t *world, talk_t *self, const ask_t *ask)
+{
+    database_t *database = world->database;
+    self->asks = true;
+    /* A connection that has ended is noticed by who says something; the settling begins anew. */
+    bool broken = self->incarnation != 0 && self->incarnation != database->incarnation &&
+                  ask->kind != ASK_SETTLE;
+    self->incarnation = broken ? 0 : database->incarnation;
+    if (broken || !host_reaches (world)) {
+        self->lost_ms = world->mono_ms + rng_between (&world->rng, 0, REFUSED_MS_MAX);
+        return;
+    }
+    backend_t *backend = calloc (1, sizeof *backend);
+    backend->pid = self->pid = ++database->next_pid;
+    backend->host = world->broker->host->index;
+    backend->heard = true;
+    backend->dies_ms = SIM_END_OF_TIME;
+    backend->ask = *ask;
+    parcel_keep (ask->parcel);
+    parcels_copy (&backend->parcels, ask->parcels);
+    backend->hangs_at = OPS_MAX;
+    backend->cut_ms = SIM_END_OF_TIME;
+    draw_fate (world, self, backend);
+    backend->due_ms =
+        world->mono_ms + rng_between (&world->rng, 0, TRAVEL_MS_MAX) + step_ms (world, backend);
+    backend_t **at = &database->backends;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *at = backend;
+    self->backend = backend;
+}
+
+void talk_drop (world_t *world, talk_t *self)
+{
+    if (self->backend != NULL) {
+        self->backend->heard = false;
+        self->backend = NULL;
+        sweep (world);
+    }
+    self->asks = false;
+}
+
+answer_code_t talk_answer (world_t *world, talk_t *self, answer_t *out)
+{
+    const backend_t *backend = self->backend;
+    *out = (answer_t){.code = ANSWER_NONE};
+    if (!self->asks) {
+        return ANSWER_NONE;
+    }
+    bool lost = world->mono_ms >= self->lost_ms ||
+                (backend != NULL && (backend->killed || world->mono_ms >= backend->cut_ms)) ||
+                !host_reaches (world);
+    if (lost) {
+        out->code = ANSWER_AWAY;
+        talk_drop (world, self);
+    } else if (backend != NULL && backend->done && world->mono_ms >= backend->due_ms) {
+        *out = backend->answer;
+        talk_drop (world, self);
+    }
+    return out->code;
+}
+
+int64_t talk_next_ms (const world_t *world, const talk_t *self)
+{
+    const backend_t *backend = self->backend;
+    if (!self->asks) {
+        return SIM_END_OF_TIME;
+    }
+    if ((backend != NULL && backend->killed) || !host_reaches (world)) {
+        return world->mono_ms + 1;
+    }
+    int64_t next = self->lost_ms;
+    if (backend != NULL) {
+        next = backend->cut_ms < next ? backend->cut_ms : next;
+        next = backend->done && backend->due_ms < next ? backend->due_ms : next;
+    }
+    return next;
+}
