@@ -4,7 +4,8 @@
 
 /* Who owns the data (A107, A119): one broker at a time, which each transaction of its own proves by
  * the epoch. Whoever comes takes over at once from an owner that ended cleanly, or that had this
- * very data directory, whose lock says that it has ended. From any other owner it takes over when
+ * very data directory, whose lock says that it has ended; but not after a promotion, which may have
+ * lost an owner whose lease still holds. From any other owner it takes over when
  * that gave no sign for a lease (core/base/beats.h). */
 #ifndef TASKMQ_STORE_PG_OWN_H
 #define TASKMQ_STORE_PG_OWN_H
