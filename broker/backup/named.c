@@ -58,7 +58,7 @@ void named_free (named_t **self)
 
 void named_have (named_t *self, const uint8_t *hash)
 {
-    name_t key;
+    name_t key = {0};
     memcpy (key.blob.hash, hash, PACK_HASH_BYTES);
     name_t *name = self->count == 0
                        ? NULL

@@ -126,7 +126,7 @@ static void measure (tail_t *self, const deed_t *deed)
     const size_t object_max = terminal_columns () ? OBJECT_MAX : OBJECT_PIPE_MAX;
     for (size_t i = 0; i < CELLS; i++) {
         const size_t width = columns_of (deed->cells[i], strlen (deed->cells[i]));
-        if (width > self->widths[i] && (i < CELLS - 1 || width <= object_max))
+        if ((i < CELLS - 1 || width <= object_max) && width > self->widths[i])
             self->widths[i] = width;
     }
 }

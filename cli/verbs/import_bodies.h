@@ -11,7 +11,7 @@
 /* The payload and the result; the first to be taken. */
 bool line_take_bodies (import_line_t *self);
 bool line_take_artifacts (import_line_t *self);
-/* The late success that is kept of this attempt, if there is one. */
-bool line_take_late (import_line_t *self, piece_t attempt, uint32_t number);
+/* The late success that is kept of this attempt, if the line's piece has one. */
+bool line_take_late (import_line_t *self, piece_t piece, uint32_t attempt);
 
 #endif

@@ -218,7 +218,8 @@ static void rank_names (const attach_t *self)
             info.st_size > TMQ_FRAME_BYTES_MAX;
         ranked[i] = (ranked_t){is_large ? (uint64_t) info.st_size : 0, self->names[i]};
     }
-    qsort (ranked, count, sizeof *ranked, compare_ranked);
+    if (count > 1)
+        qsort (ranked, count, sizeof *ranked, compare_ranked);
     for (size_t i = 0; i < count; i++)
         self->names[i] = ranked[i].name;
 }

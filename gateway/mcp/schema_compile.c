@@ -446,17 +446,16 @@ static bool find_targets (builder_t *self)
 static bool compile (schema_t *self, char error[SCHEMA_ERROR_SIZE])
 {
     builder_t *builder = calloc (1, sizeof *builder);
-    char *uri = strdup ("");
     self->resources = calloc (1, sizeof *self->resources);
-    if (builder == NULL || uri == NULL || self->resources == NULL) {
+    if (self->resources != NULL)
+        self->resources[self->resources_count++].uri = strdup ("");
+    if (builder == NULL || self->resources == NULL || self->resources[0].uri == NULL) {
         snprintf (error, SCHEMA_ERROR_SIZE, "memory is exhausted");
         free (builder);
-        free (uri);
         return false;
     }
     builder->schema = self;
     builder->error = error;
-    self->resources[self->resources_count++] = (resource_t){uri, NULL};
     self->root = add_schema (builder, self->document, 0);
     if (self->root != NULL)
         self->resources[0].root = *find_place (builder, self->document);

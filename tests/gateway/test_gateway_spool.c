@@ -133,7 +133,7 @@ static void write_next (course_t *self)
 static void test_many_files (void **state)
 {
     char directory[] = "spool.XXXXXX";
-    rig_t rig;
+    rig_t rig = {0};
     course_t courses[FILES];
     int left = FILES;
     (void) state;
@@ -163,7 +163,7 @@ static void failed (void *context, int error, const bytes_t *data)
 /* What cannot be written, and what is not there, is told. */
 static void test_failures (void **state)
 {
-    rig_t rig;
+    rig_t rig = {0};
     int left = 1;
     bytes_t data = BYTES_INIT;
     (void) state;
@@ -195,7 +195,7 @@ static void never (void *context, int error, const bytes_t *data)
 /* Nobody is told who has closed; what is under way at the end is waited for, and freed. */
 static void test_leaving (void **state)
 {
-    rig_t rig;
+    rig_t rig = {0};
     static uint8_t piece[PIECE];
     (void) state;
     begin (&rig, ".");

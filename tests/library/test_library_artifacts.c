@@ -124,7 +124,7 @@ static void an_import_brings_what_fits_no_commit (void **state)
     enum { PART = 60000, COUNT = TMQ_ARTIFACTS_MAX, NOW_MS = 1000 };
     static char names[COUNT][8];
     tmq_imported_artifact_t artifacts[COUNT] = {{0}};
-    tmq_imported_attempt_t attempt = {
+    tmq_imported_attempt_t lost = {
         .attempt = 1, .worker = "w", .ended_at = NOW_MS, .how = TMQ_EVENT_LEASE_LOST};
     tmq_imported_late_t late = {.attempt = 1,
                                 .type = "text/plain",
@@ -152,7 +152,7 @@ static void an_import_brings_what_fits_no_commit (void **state)
     task.created_at = task.updated_at = NOW_MS;
     task.attempt = task.version = 1;
     task.max_attempts = 3;
-    task.attempts = &attempt;
+    task.attempts = &lost;
     task.attempts_count = 1;
     task.artifacts = artifacts;
     task.artifacts_count = COUNT;

@@ -194,7 +194,8 @@ static bool all_stay (const world_t *world, const char *ns)
             there[count++] = record;
         }
     }
-    qsort (there, count, sizeof *there, newest_first);
+    if (count > 1)
+        qsort (there, count, sizeof *there, newest_first);
     for (size_t i = 0; i < count; i++) {
         int64_t age_ms = start_ms - there[i]->finished_at;
         bool failed = there[i]->status == TMQ_STATUS_FAILED;

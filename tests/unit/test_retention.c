@@ -121,7 +121,7 @@ static void random_rules_agree_with_the_whole_picture (void **state)
         judge_all (things, count, rules);
         check_all (things, count, rules);
         /* A pass that was cut off anywhere, and begun again, comes to the same end. */
-        thing_t left[ITEMS];
+        thing_t left[ITEMS] = {{.stays = false}};
         size_t left_count = 0;
         for (size_t i = 0; i < count; i++)
             if (things[i].stays || draw (2) == 0)

@@ -391,7 +391,8 @@ static store_code_t whole_window (pg_page_t *self, pg_wanted_t list[WINDOW_NUMBE
         list[(*count)++] =
             (pg_wanted_t){pg_int8 (*out, row, 0), pg_text (*out, row, 1), pg_int8 (*out, row, 2)};
     }
-    qsort (list, *count, sizeof (pg_wanted_t), compare_wanted);
+    if (*count > 1)
+        qsort (list, *count, sizeof (pg_wanted_t), compare_wanted);
     return code;
 }
 
