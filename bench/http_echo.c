@@ -33,7 +33,7 @@ int main (int argc, char **argv)
     tmq_client_options_t options;
     tmq_worker_options_t work;
     tmq_client_t *client;
-    tmq_worker_t *worker;
+    tmq_worker_t *worker = NULL;
     tmq_assignment_t *task;
     tmq_error_t error = {0};
     const char *queue = argc > 2 ? argv[2] : "echo";

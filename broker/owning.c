@@ -50,7 +50,7 @@ static _Noreturn void end (exits_t code)
 {
     log_write (LOG_LEVEL_INFO, exits_id (code),
                "stopped as asked, while another broker owns the data", NULL);
-    _exit (code);
+    _exit ((int) code);
 }
 
 store_code_t owning_open (store_t **out, const char *store, const store_options_t *options,

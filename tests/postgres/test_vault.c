@@ -365,8 +365,8 @@ static void damage_is_told_and_healed (void **state)
     static const char *const harms[] = {
         "UPDATE blob_chunk SET bytes = set_byte (bytes, 5, get_byte (bytes, 5) # 1) WHERE n = 1",
         "DELETE FROM blob_chunk WHERE n = 1",
-        "UPDATE blob_chunk SET bytes = substr (bytes, 1, 9), sum = sha256 (substr (bytes, 1, 9))"
-        " WHERE n = 1",
+        ("UPDATE blob_chunk SET bytes = substr (bytes, 1, 9), sum = sha256 (substr (bytes, 1, 9))"
+         " WHERE n = 1"),
     };
     static uint8_t part[PART];
     size_t length;

@@ -111,7 +111,7 @@ static void fail_lasting (rig_t *rig, unsigned n, const char *queue)
     rig_submit_spec (rig, 0, n, &spec, "payload");
     rig_settle (rig);
     assert_int_equal (rig_assignments (rig, 1), before + 1);
-    rig_fail (rig, 1, rig_assignment (rig, 1, before)->assignment, 1, "no");
+    rig_fail (rig, 1, rig_assignment (rig, 1, before)->assignment, 1, true);
     rig_settle (rig);
     rig_leave (rig, 1, 90);
     rig_settle (rig);

@@ -109,15 +109,15 @@ static void is_tried_again_until_the_deadline (tmq_code_t code)
     rig_t *rig = rig_linked (NULL);
     rig_submit (rig, 1, 1000);
     for (int i = 0; i < 3; i++) {
-        rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, code, 200);
+        rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, (int) code, 200);
         rig_no_answer (rig);
         rig_pass (rig, 199);
         assert_false (rig_take (rig));
         rig_pass (rig, 42);
     }
-    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, code, 900);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, (int) code, 900);
     rig_pass (rig, 1000);
-    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, code);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, (int) code);
     assert_int_equal (answer->completion.error->retry_after_ms, 900);
     assert_true (answer->completion.error->retriable);
     core_answer_free (answer);

@@ -41,8 +41,8 @@ static const char *const TEXTS[STATEMENTS] = {
              " timeline = $5::int4, generation = $6::int8, beat = beat + 1"
              " WHERE shard = $1::int2",
     [FENCE] = "UPDATE fence SET epoch = $2::int8 WHERE shard = $1::int2",
-    [RELEASE] = "UPDATE shard SET owner = NULL WHERE shard = $1::int2 AND epoch = $2::int8"
-                " AND owner = $3::text",
+    [RELEASE] = ("UPDATE shard SET owner = NULL WHERE shard = $1::int2 AND epoch = $2::int8"
+                 " AND owner = $3::text"),
 };
 
 /* What table shard says. */

@@ -165,8 +165,8 @@ static const char *const TEXTS[STATEMENTS] = {
                  " AND attname = 'version' AND EXISTS (SELECT 1 FROM pg_attribute WHERE"
                  " attrelid = to_regclass ($1::text || '.fence') AND attname = 'part')",
     [READ_VERSION] = "SELECT version FROM meta",
-    [OWN] = "SELECT 1 FROM shard WHERE shard = 0 AND epoch = $1::int8 AND owner = $2::text"
-            " FOR UPDATE",
+    [OWN] = ("SELECT 1 FROM shard WHERE shard = 0 AND epoch = $1::int8 AND owner = $2::text"
+             " FOR UPDATE"),
     [LOCK] = "SELECT pg_advisory_xact_lock (hashtext ('taskmq schema ' || $1::text))",
 };
 
