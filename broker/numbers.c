@@ -4,32 +4,37 @@
 
 #include "numbers.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { DAY_MS = 24 * 60 * 60 * 1000 };
 
-void numbers_tell (const numbers_t *self, engine_t *engine)
+/* All of a telling, in the order in which it is shown. */
+enum { NUMBERS_MAX = 160 };
+
+typedef struct told {
+    counter_t all[NUMBERS_MAX];
+    size_t count;
+} told_t;
+
+static void put (told_t *self, const counter_t *counters, size_t count)
+{
+    assert (count <= NUMBERS_MAX - self->count);
+    memcpy (self->all + self->count, counters, count * sizeof (*counters));
+    self->count += count;
+}
+
+#define PUT(told, counters) put (told, counters, sizeof (counters) / sizeof ((counters)[0]))
+
+/* What comes in, and from whom. */
+static void put_peers (const numbers_t *self, told_t *told)
 {
     intake_stats_t intake;
     router_stats_t router;
     zap_stats_t zap;
-    store_stats_t store;
-    exporter_stats_t exporter;
-    event_log_stats_t events;
-    audit_stats_t audit;
-    indexer_stats_t search;
-    shelf_stats_t logs = log_desk_stats (self->logs);
-    depot_stats_t blobs = blob_desk_stats (self->blobs);
     intake_stats (self->intake, &intake);
     router_stats (self->router, &router);
     zap_stats (self->zap, &zap);
-    store_stats (self->store, &store);
-    exporter_stats (self->exporter, &exporter);
-    event_log_stats (self->events, &events);
-    const bool keeps_events = self->events != NULL;
-    audit_stats (self->audit, &audit);
-    indexer_stats (self->indexer, &search);
-    const int64_t loss_ms = policy_next_loss_ms (self->policy, self->wall_ms);
     const counter_t counters[] = {
 #define X(name, meaning, bad) {"server_" #name, self->counts->name},
         SERVER_COUNTER_MAP (X)
@@ -57,6 +62,17 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"accept_failed", router.accept_failed},
         {"send_failed", router.send_failed},
         {"libzmq", router_zeromq_version ()},
+    };
+    PUT (told, counters);
+}
+
+static void put_store (const numbers_t *self, told_t *told)
+{
+    store_stats_t store;
+    indexer_stats_t search;
+    store_stats (self->store, &store);
+    indexer_stats (self->indexer, &search);
+    const counter_t counters[] = {
         {"stored_tasks", store.tasks},
         {"tombstones", store.tombstones},
         {"database_bytes", store.database_bytes},
@@ -82,6 +98,23 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"taken_over", store.taken_over},
         {"unknown_commits", store.unknown_commits},
         {"database_pinned_ms", store.pinned_ms},
+    };
+    PUT (told, counters);
+}
+
+/* What is written beside the store. */
+static void put_files (const numbers_t *self, told_t *told)
+{
+    exporter_stats_t exporter;
+    event_log_stats_t events;
+    audit_stats_t audit;
+    const bool keeps_events = self->events != NULL;
+    const shelf_stats_t logs = log_desk_stats (self->logs);
+    const depot_stats_t blobs = blob_desk_stats (self->blobs);
+    exporter_stats (self->exporter, &exporter);
+    event_log_stats (self->events, &events);
+    audit_stats (self->audit, &audit);
+    const counter_t counters[] = {
         {"access_stale", access_file_is_stale (self->access)},
         {"access_principals", self->policy == NULL ? 0 : policy_count (self->policy)},
         {"export_lines", exporter.lines},
@@ -114,15 +147,23 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"feed_published", feed_published (self->feed)},
         {"export_lag", self->durable_pos > exporter.pos ? self->durable_pos - exporter.pos : 0},
     };
-    /* Those that there may not be. */
-    enum { ALWAYS = sizeof (counters) / sizeof (counters[0]), SOMETIMES = 2 };
-    counter_t all[ALWAYS + SOMETIMES];
-    size_t count = ALWAYS;
-    memcpy (all, counters, sizeof (counters));
-    if (tenure_has_end (self->tenure))
-        all[count++] =
-            (counter_t){"lease_left_ms", (uint64_t) tenure_left_ms (self->tenure, self->mono_ms)};
-    if (loss_ms != INT64_MAX)
-        all[count++] = (counter_t){"key_days_left", (uint64_t) (loss_ms - self->wall_ms) / DAY_MS};
-    engine_set_counters (engine, all, count);
+    PUT (told, counters);
+}
+
+void numbers_tell (const numbers_t *self, engine_t *engine)
+{
+    told_t told = {.count = 0};
+    put_peers (self, &told);
+    put_store (self, &told);
+    put_files (self, &told);
+    if (tenure_has_end (self->tenure)) {
+        const uint64_t left_ms = (uint64_t) tenure_left_ms (self->tenure, self->mono_ms);
+        put (&told, &(counter_t){"lease_left_ms", left_ms}, 1);
+    }
+    const int64_t loss_ms = policy_next_loss_ms (self->policy, self->wall_ms);
+    if (loss_ms != INT64_MAX) {
+        const uint64_t days = (uint64_t) (loss_ms - self->wall_ms) / DAY_MS;
+        put (&told, &(counter_t){"key_days_left", days}, 1);
+    }
+    engine_set_counters (engine, told.all, told.count);
 }

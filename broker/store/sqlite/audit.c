@@ -328,7 +328,7 @@ static void found_lost (check_t *self, const lost_t *lost)
     else
         snprintf (text, sizeof (text),
                   "a start goes on without %llu batches, from batch %llu to %llu: %s",
-                  (unsigned long long) (lost->last - lost->first + 1),
+                  (unsigned long long) lost->last - lost->first + 1,
                   (unsigned long long) lost->first, (unsigned long long) lost->last, lost->why);
     found (self, text, -1);
 }

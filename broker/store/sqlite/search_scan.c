@@ -151,8 +151,7 @@ char *search_scan_excerpt (search_scan_t *self, sqlite3_stmt *row, const search_
     if (which == COLUMNS)
         return NULL;
     const char *text = column (row, which, &length);
-    pass.from =
-        pass.hit > TOKENS_BEFORE && pass.hit >= SEARCH_SCAN_TOKENS ? pass.hit - TOKENS_BEFORE : 0;
+    pass.from = pass.hit >= SEARCH_SCAN_TOKENS ? pass.hit - TOKENS_BEFORE : 0;
     run (self, &pass, text, length, show);
     if (pass.over)
         bytes_append_text (&pass.out, "…");
