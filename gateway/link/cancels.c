@@ -141,8 +141,10 @@ void cancels_free (cancels_t **self_p)
             LOG_LEVEL_WARNING, "GATEWAY-CANCELS",
             "tasks whose callers have left go on: the broker did not answer",
             LOG_FIELDS (LOG_TEXT ("namespace", self->ns), LOG_NUMBER ("tasks", self->count)));
-    while (self->first != NULL)
-        forget (self->first);
+    for (cancel_t *cancel = self->first, *next; cancel != NULL; cancel = next) {
+        next = cancel->next;
+        free (cancel);
+    }
     watch_free (&self->again);
     free (self);
 }

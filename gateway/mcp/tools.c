@@ -374,7 +374,8 @@ static bool read_tool (reader_t *reader, tools_t *self, json_t *json)
     if (name == NULL || !name_is_valid (name)) {
         char text[64];
         snprintf (text, sizeof text, "tool %zu has no name of [A-Za-z0-9_.-]{1,64}", self->count);
-        return refuse (reader, "%s", text);
+        refuse (reader, "%s", text);
+        return false;
     }
     for (size_t i = 0; i + 1 < self->count; i++)
         if (strcmp (self->list[i].name, name) == 0)

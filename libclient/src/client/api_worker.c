@@ -581,7 +581,7 @@ static int take_artifact (tmq_artifact_t *out, tmq_worker_t *self, const tmq_art
 int tmq_worker_artifact (tmq_worker_t *self, const tmq_assignment_t *of,
                          const tmq_artifact_t *given, uint32_t timeout_ms, tmq_error_t *error)
 {
-    tmq_artifact_t artifact;
+    tmq_artifact_t artifact = {0};
     int code = take_artifact (&artifact, self, given, error);
     if (code != TMQ_OK)
         return code;
