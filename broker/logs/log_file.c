@@ -334,10 +334,16 @@ static int read_mapped (const log_file_t *self, uint64_t *offset, uint8_t *out, 
 int log_file_read (log_file_t *self, uint64_t *offset, uint8_t *out, size_t limit, size_t *length)
 {
     uint64_t ignored;
+    log_map_t found = {0};
     int error = read_mapped (self, offset, out, limit, length);
     if (error != EBADMSG)
         return error;
-    error = log_map_build (&self->map, self->fd, LOG_FILE_HEAD_BYTES, self->size, self->sums,
-                           &ignored); /* a head was changed meanwhile */
-    return error == 0 ? read_mapped (self, offset, out, limit, length) : error;
+    /* A head was changed meanwhile. Half of a new map would hide the rest, so the old one stays
+     * until there is a whole one. */
+    error = log_map_build (&found, self->fd, LOG_FILE_HEAD_BYTES, self->size, self->sums, &ignored);
+    log_map_clear (error == 0 ? &self->map : &found);
+    if (error != 0)
+        return error;
+    self->map = found;
+    return read_mapped (self, offset, out, limit, length);
 }

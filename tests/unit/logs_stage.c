@@ -83,17 +83,19 @@ void path_of (char out[200], int64_t number, const char *name)
     snprintf (out, 200, "%s/%llx/%s", directory, (unsigned long long) number >> 8, name);
 }
 
-int read_error; /* 0: files are read as they are */
+int read_error;
+size_t reads_before_error;
 uint64_t read_bytes;
 
 ssize_t __real_pread (int fd, void *out, size_t length, off_t at);
 ssize_t __wrap_pread (int fd, void *out, size_t length, off_t at);
 ssize_t __wrap_pread (int fd, void *out, size_t length, off_t at)
 {
-    if (read_error != 0) {
+    if (read_error != 0 && reads_before_error == 0) {
         errno = read_error;
         return -1;
     }
+    reads_before_error -= reads_before_error > 0;
     ssize_t got = __real_pread (fd, out, length, at);
     read_bytes += got > 0 ? (uint64_t) got : 0;
     return got;

@@ -17,7 +17,8 @@ extern char place[64];
 extern char directory[96]; /* of the shelf, in it */
 extern shelf_t *shelf;
 
-extern int read_error; /* 0: files are read as they are */
+extern int read_error;            /* 0: files are read as they are, … */
+extern size_t reads_before_error; /* … and so often they still are */
 extern uint64_t read_bytes;
 
 log_key_t key_of (int64_t number);

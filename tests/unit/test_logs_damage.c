@@ -286,6 +286,28 @@ static void damage_is_told_of_a_file_that_is_known (void **state)
     expect (&key, 0, 0, "");
 }
 
+/* A file that is looked through again, because a head of it was changed, may be unreadable just
+ * then: what was seen of it so far is not all of it. */
+static void what_could_not_be_read_is_read_later (void **state)
+{
+    (void) state;
+    enum { PIECES = 10, DAMAGED = 6, READS = 4 /* two for the page, then up to the damage */ };
+    uint8_t bytes[300];
+    shelf_page_t page;
+    uint64_t end;
+    log_key_t key = key_of (1);
+    put_pieces (&key, PIECES);
+    overwrite (1, 112 + DAMAGED * PIECE_IN_FILE + 2, "?", 1);
+    read_error = EIO;
+    reads_before_error = READS;
+    assert_int_equal (shelf_read (shelf, &key, DAMAGED * PIECE_BYTES, bytes, sizeof (bytes), &page),
+                      EIO);
+    read_error = 0;
+    assert_int_equal (reads_before_error, 0);
+    assert_int_equal (read_pieces (&key, 300, &end), PIECE_BYTES);
+    assert_int_equal (end, PIECES * PIECE_BYTES);
+}
+
 /* A crash may leave the end of a log without bytes: as far as heads say where it was, that is told
  * before anything follows. */
 static void what_is_torn_at_the_end_is_told (void **state)
@@ -348,6 +370,7 @@ int main (void)
         TEST (pages_of_a_log_cost_what_they_have),
         TEST (a_file_that_is_opened_again_is_not_read_again),
         TEST (damage_is_told_of_a_file_that_is_known),
+        TEST (what_could_not_be_read_is_read_later),
         TEST (what_is_torn_at_the_end_is_told),
         TEST (the_bytes_of_a_torn_frame_are_no_frames),
     };
