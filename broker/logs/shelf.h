@@ -54,7 +54,7 @@ typedef struct shelf_page {
     uint32_t attempt; /* 0: the task has no log */
     uint64_t offset;
     size_t length; /* of bytes */
-    uint64_t end;  /* of what was brought: behind what is kept, when this run lost the end */
+    uint64_t end;  /* of what was brought: behind what is kept, where the end was lost */
     bool more;     /* bytes are kept behind these */
 } shelf_page_t;
 /* What stands at an offset (log_file_read). An attempt 0 in the key is the newest with a log. */

@@ -336,6 +336,29 @@ static void what_is_torn_at_the_end_is_told (void **state)
     }
 }
 
+/* Also of an attempt that is the newest no more: nobody writes to it again, so nothing follows. */
+static void what_is_torn_of_an_older_attempt_is_told (void **state)
+{
+    (void) state;
+    enum { PIECES = 2 };
+    char path[200];
+    char bytes[16];
+    log_key_t key = key_of (1);
+    log_key_t newer = key;
+    newer.attempt = 2;
+    put_pieces (&key, PIECES);
+    put_text (&newer, 0, "newer");
+    shelf_free (&shelf);
+    path_of (path, 1, "1-1.out");
+    assert_int_equal (truncate (path, 112 + PIECES * PIECE_IN_FILE - 1), 0);
+    open_shelf (&LIMITS);
+    assert_int_equal (page_at (&key, 0, bytes, 16).end, PIECES * PIECE_BYTES);
+    shelf_page_t last = page_at (&key, (PIECES - 1) * PIECE_BYTES, bytes, 16);
+    assert_int_equal (last.length, 0);
+    assert_int_equal (last.end, PIECES * PIECE_BYTES);
+    assert_false (last.more);
+}
+
 /* A log that has another one's file in it is no more than one log. */
 static void the_bytes_of_a_torn_frame_are_no_frames (void **state)
 {
@@ -372,6 +395,7 @@ int main (void)
         TEST (damage_is_told_of_a_file_that_is_known),
         TEST (what_could_not_be_read_is_read_later),
         TEST (what_is_torn_at_the_end_is_told),
+        TEST (what_is_torn_of_an_older_attempt_is_told),
         TEST (the_bytes_of_a_torn_frame_are_no_frames),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
