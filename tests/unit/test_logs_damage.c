@@ -26,7 +26,7 @@ static void a_torn_end_is_cut_off (void **state)
     struct stat info;
     assert_int_equal (stat (path, &info), 0);
     assert_int_equal (info.st_mode & 07777, 0600);
-    for (off_t cut = 1; cut <= 4 + 16; cut++) {
+    for (off_t cut = 1; cut <= 4 + LOG_FRAME_HEAD_BYTES; cut++) {
         assert_int_equal (truncate (path, info.st_size - cut), 0);
         open_shelf (&LIMITS);
         expect (&key, 0, 0, "whole");
