@@ -435,6 +435,24 @@ attach_state_t attach_run (attach_t *self, const attach_of_t *of, void *user)
     return self->done ? ATTACH_DONE : ATTACH_RUNS;
 }
 
+/* Its request is on its way: the broker may have attached it, or may still do so. */
+static void tell_unknown (attach_t *self, const attach_of_t *of)
+{
+    char id[37];
+    char *line = NULL;
+    char *safe = safe_text (of->app, self->names[self->at]);
+    tmq_id_format (&of->assignment->task_id, id);
+    const int length =
+        asprintf (&line, "whether %s is attached is not known: taskctl was told to stop\n", safe);
+    if (length > 0) {
+        note (of->app, "taskctl: %s: %.*s", id, length - 1, line);
+        tmq_worker_log (of->worker, of->assignment, TMQ_LOG_ERR, line, (size_t) length, NULL);
+    }
+    if (length >= 0)
+        free (line);
+    free (safe);
+}
+
 void attach_give_up (attach_t *self, const attach_of_t *of)
 {
     const tmq_attempt_state_t state = tmq_worker_state (of->worker, of->assignment);
@@ -443,6 +461,10 @@ void attach_give_up (attach_t *self, const attach_of_t *of)
     if (!self->begun)
         look (self, of);
     self->begun = self->done = true;
+    if (self->named) {
+        tell_unknown (self, of);
+        next_file (self);
+    }
     for (; self->at < self->count && self->at < TMQ_ARTIFACTS_MAX; next_file (self)) {
         if (self->upload.refused_since_ms > 0)
             tell (self, of, self->names[self->at], "%s; taskctl was told to stop",

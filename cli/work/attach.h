@@ -39,8 +39,8 @@ typedef struct attach {
     bool begun;
     bool done;
     int directory;
-    char *
-        *names; /* those without an upload first; of too many also the first that is not attached */
+    /* Those without an upload first; of too many also the first one that is not attached. */
+    char **names;
     size_t count;
     size_t told;   /* lines about what is not attached … */
     size_t untold; /* … and what came after these */

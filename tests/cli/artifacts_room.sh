@@ -58,3 +58,22 @@ signal worker TERM
 ended worker 143
 grep -q "$id: 1-middle is not attached: taskctl was told to stop$" worker.err ||
     fail 'what is left is not told'
+
+# ... but of the one that was just named it is not known: here the broker takes it later.
+rm -f begun go
+start_broker
+submit named
+spawn worker taskctl work named -- sh -c 'echo x >"$TASKMQ_ARTIFACTS/just-named"; echo begun >"$ROOM/begun"
+    until [ -e "$ROOM/go" ]; do sleep 0.1; done'
+eventually test -s begun
+kill -STOP "$broker_pid"
+touch go
+eventually sh -c 'ls -l "/proc/$(cat worker.pid)/fd" | grep -q just-named'
+signal worker TERM
+eventually grep -q 'again to give it back' worker.err
+signal worker TERM
+ended worker 143
+kill -CONT "$broker_pid"
+grep -q "$id: whether just-named is attached is not known: taskctl was told to stop$" worker.err ||
+    fail 'it is told otherwise'
+eventually sh -c "taskctl -o id artifact list $id | grep -q just-named"
