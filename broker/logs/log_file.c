@@ -334,13 +334,17 @@ static int read_mapped (const log_file_t *self, uint64_t *offset, uint8_t *out, 
 int log_file_read (log_file_t *self, uint64_t *offset, uint8_t *out, size_t limit, size_t *length)
 {
     uint64_t ignored;
+    struct stat info;
     log_map_t found = {0};
     int error = read_mapped (self, offset, out, limit, length);
     if (error != EBADMSG)
         return error;
-    /* A head was changed meanwhile. Half of a new map would hide the rest, so the old one stays
-     * until there is a whole one. */
-    error = log_map_build (&found, self->fd, LOG_FILE_HEAD_BYTES, self->size, self->sums, &ignored);
+    /* A head was changed meanwhile, or the end is gone. Half of a new map would hide the rest, so
+     * the old one stays until there is a whole one. */
+    if (fstat (self->fd, &info) != 0)
+        return errno;
+    uint64_t size = (uint64_t) info.st_size < self->size ? (uint64_t) info.st_size : self->size;
+    error = log_map_build (&found, self->fd, LOG_FILE_HEAD_BYTES, size, self->sums, &ignored);
     log_map_clear (error == 0 ? &self->map : &found);
     if (error != 0)
         return error;

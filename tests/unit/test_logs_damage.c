@@ -308,6 +308,32 @@ static void what_could_not_be_read_is_read_later (void **state)
     assert_int_equal (end, PIECES * PIECE_BYTES);
 }
 
+/* Somebody cuts a file off that is open to be written: where nothing is, nothing is looked for. */
+static void what_is_cut_off_by_others_is_not_looked_through (void **state)
+{
+    (void) state;
+    enum { PIECES = 50, KEPT = 5, READS = 20 };
+    uint8_t bytes[300];
+    char path[200];
+    shelf_page_t page;
+    uint64_t end;
+    log_key_t key = key_of (1);
+    put_pieces (&key, PIECES);
+    path_of (path, 1, "1-1.out");
+    assert_int_equal (truncate (path, 112 + KEPT * PIECE_IN_FILE), 0);
+    read_error = EIO;
+    reads_before_error = READS;
+    assert_int_equal (
+        shelf_read (shelf, &key, (PIECES - 1) * PIECE_BYTES, bytes, sizeof (bytes), &page), 0);
+    assert_int_equal (page.length, 0);
+    read_error = 0;
+    reads_before_error = 0;
+    assert_int_equal (read_pieces (&key, 300, &end), 0);
+    assert_int_equal (end, KEPT * PIECE_BYTES);
+    put_text (&key, PIECES * PIECE_BYTES, "on");
+    expect (&key, KEPT * PIECE_BYTES, PIECES * PIECE_BYTES, "on");
+}
+
 /* A crash may leave the end of a log without bytes: as far as heads say where it was, that is told
  * before anything follows. */
 static void what_is_torn_at_the_end_is_told (void **state)
@@ -394,6 +420,7 @@ int main (void)
         TEST (a_file_that_is_opened_again_is_not_read_again),
         TEST (damage_is_told_of_a_file_that_is_known),
         TEST (what_could_not_be_read_is_read_later),
+        TEST (what_is_cut_off_by_others_is_not_looked_through),
         TEST (what_is_torn_at_the_end_is_told),
         TEST (what_is_torn_of_an_older_attempt_is_told),
         TEST (the_bytes_of_a_torn_frame_are_no_frames),
