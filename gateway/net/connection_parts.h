@@ -3,7 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A connection as its files see it: what it holds of what all share (holding.c), what is sent on it
- * (sending.c), and what is read, with its beginning and its end (reading.c). */
+ * (sending.c), whether its client is there (leaving.c), and what is read, with its beginning and
+ * its end (reading.c). */
 #ifndef TASKMQ_GATEWAY_NET_CONNECTION_PARTS_H
 #define TASKMQ_GATEWAY_NET_CONNECTION_PARTS_H
 
@@ -29,6 +30,7 @@ struct connection {
     connection_t *previous;
     struct bufferevent *buffers;
     struct event *deadline;
+    struct event *probe; /* of a client that has closed its side; NULL: it has not */
     codec_t *codec;
     phase_t phase;
     bool running; /* inside of its own calls: it is not freed there */
@@ -36,6 +38,7 @@ struct connection {
     bool has_exchange;
     bool unread;   /* an answer was given before the request was whole */
     bool ended;    /* the client sends nothing more; what it has sent is to be answered */
+    bool asked;    /* it was, whether it is there; what comes back is waited for */
     bool last;     /* nothing follows the stream on this connection */
     bool chunked;  /* the stream, … */
     bool is_sized; /* … and whether its length was told: */
@@ -45,6 +48,7 @@ struct connection {
     bool held;   /* a piece of the body is on its way; the next one is not read yet */
     bool doomed; /* it is freed in the loop's next turn: a caller may still hold its exchange */
     uint64_t requests;
+    int64_t ended_ms;       /* CLOCK_MONOTONIC */
     account_t *holder;      /* who its memory counts to: whoever it brought a good token of last */
     uint64_t input_charged; /* of heads, and of what stands behind a request */
     uint64_t body_charged;
@@ -83,11 +87,18 @@ void connection_lend_calls (exchange_t *exchange);
 void connection_refuse (connection_t *self, int status, const char *reason);
 /* The gateway stops. */
 void connection_stop (connection_t *self);
+/* Its stream says that it is there, if it can. May end the exchange. */
+void connection_speak (connection_t *self);
 /* It is some time since its stream wrote something. */
 void connection_tick (connection_t *self);
 /* The last answer was sent. */
 void connection_linger (connection_t *self);
 void connection_throw_away (connection_t *self);
+
+/* Leaving. */
+
+/* Its client has closed its side: what is due is still sent, if it is there. May free it. */
+void connection_await_leaving (connection_t *self);
 
 /* The connection. */
 

@@ -76,6 +76,8 @@ void connection_free (connection_t *self)
     account_release (self->holder);
     codec_free (self->codec);
     event_free (self->deadline);
+    if (self->probe != NULL)
+        event_free (self->probe);
     bufferevent_free (self->buffers);
     free (self);
     if (set->left != NULL)
@@ -237,6 +239,22 @@ static void hold_input (connection_t *self)
         connection_refuse (self, 503, flaw);
 }
 
+/* Nothing more is due: the client has closed its side, or the gateway stops. The rest of a body
+ * that was begun never comes. */
+static void close_when_all_is_sent (connection_t *self)
+{
+    const bool waits = owes_too_much (self) && !self->set->draining;
+    const bool is_half = self->phase == PHASE_BODY && self->ended && !self->held;
+    const bool is_over = (self->phase == PHASE_IDLE && self->set->draining) ||
+                         (self->phase <= PHASE_HEAD && self->ended);
+    if (is_half)
+        connection_end_exchange (self, 0);
+    if (!is_half && (waits || !is_over))
+        return;
+    connection_set_phase (self, PHASE_CLOSING);
+    self->dying = connection_owed (self) == 0;
+}
+
 void connection_run (connection_t *self)
 {
     self->running = true;
@@ -247,15 +265,8 @@ void connection_run (connection_t *self)
         connection_throw_away (self);
     if (!self->dying)
         hold_input (self);
-    const bool waits = owes_too_much (self) && !self->set->draining;
-    if (!self->dying && self->ended && self->phase >= PHASE_BODY && self->phase <= PHASE_STREAM)
-        self->dying = true; /* its client does not wait for what is due */
-    if (!self->dying && !waits &&
-        ((self->phase == PHASE_IDLE && self->set->draining) ||
-         (self->phase <= PHASE_HEAD && self->ended))) {
-        connection_set_phase (self, PHASE_CLOSING);
-        self->dying = connection_owed (self) == 0;
-    }
+    if (!self->dying)
+        close_when_all_is_sent (self);
     self->running = false;
     if (self->dying)
         connection_free (self);
@@ -293,16 +304,10 @@ static void broken (struct bufferevent *buffers, short what, void *context)
     connection_t *self = context;
     (void) buffers;
     effort_begin ();
-    /* It sends nothing more, but what it is owed it may still read. */
-    if ((what & BEV_EVENT_EOF) == 0 || self->phase == PHASE_LINGERING ||
-        self->phase == PHASE_BUSY || self->phase == PHASE_STREAM || connection_owed (self) == 0) {
+    if ((what & BEV_EVENT_EOF) == 0 || self->phase == PHASE_LINGERING)
         connection_free (self);
-        return;
-    }
-    self->ended = true;
-    self->unread = false;
-    if (self->phase != PHASE_CLOSING)
-        connection_run (self);
+    else
+        connection_await_leaving (self);
 }
 
 static void too_late (evutil_socket_t fd, short what, void *context)

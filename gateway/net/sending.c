@@ -77,7 +77,7 @@ static void begin_lingering (connection_t *self)
  * closed with unread bytes in it would take the answer with it. */
 void connection_linger (connection_t *self)
 {
-    if (!self->unread) {
+    if (!self->unread || self->ended) {
         connection_free (self);
         return;
     }
@@ -104,9 +104,15 @@ connection_t *connection_of (exchange_t *exchange)
     return (connection_t *) (void *) ((char *) exchange - offsetof (connection_t, exchange));
 }
 
+static size_t waiting_input (const connection_t *self)
+{
+    return evbuffer_get_length (bufferevent_get_input (self->buffers));
+}
+
 static bool nothing_follows (const connection_t *self)
 {
     return self->unread || !self->exchange.request->keep_alive || self->set->draining ||
+           (self->ended && waiting_input (self) == 0) ||
            self->requests >= connection_limit (self, SETTING_CONNECTION_REQUESTS_MAX);
 }
 
@@ -232,7 +238,7 @@ static void finish_stream (exchange_t *exchange)
     self->wants_room = false;
     connection_set_phase (self, self->last ? PHASE_CLOSING : PHASE_IDLE);
     codec_next (self->codec);
-    self->unread = evbuffer_get_length (bufferevent_get_input (self->buffers)) > 0;
+    self->unread = waiting_input (self) > 0;
     if (self->last && connection_owed (self) == 0 && self->unread)
         begin_lingering (self);
     else if (self->last && connection_owed (self) == 0)
@@ -244,24 +250,28 @@ static void finish_stream (exchange_t *exchange)
         connection_run (self);
 }
 
+void connection_speak (connection_t *self)
+{
+    exchange_t *exchange = &self->exchange;
+    if (exchange->on_quiet != NULL)
+        exchange->on_quiet (exchange);
+    else if (exchange->ping != NULL)
+        write_piece (exchange, exchange->ping, strlen (exchange->ping));
+}
+
 /* A stream that has been silent says that it is there; one that waited for memory tries again. */
 void connection_tick (connection_t *self)
 {
-    exchange_t *exchange = &self->exchange;
-    const char *ping = exchange->ping;
     const bool wants_room = self->wants_room && connection_owed (self) == 0;
     connection_set_phase (self, PHASE_STREAM);
     if (wants_room) {
         self->wants_room = false;
-        if (exchange->on_room != NULL)
-            exchange->on_room (exchange);
+        if (self->exchange.on_room != NULL)
+            self->exchange.on_room (&self->exchange);
         return;
     }
-    const bool quiet = self->silent && connection_owed (self) == 0;
-    if (quiet && exchange->on_quiet != NULL)
-        exchange->on_quiet (exchange);
-    else if (quiet && ping != NULL)
-        write_piece (exchange, ping, strlen (ping));
+    if (self->silent && connection_owed (self) == 0)
+        connection_speak (self);
     self->silent = true;
 }
 
