@@ -238,7 +238,7 @@ static void finish_stream (exchange_t *exchange)
     self->wants_room = false;
     connection_set_phase (self, self->last ? PHASE_CLOSING : PHASE_IDLE);
     codec_next (self->codec);
-    self->unread = waiting_input (self) > 0;
+    self->unread = self->last && !self->ended && waiting_input (self) > 0;
     if (self->last && connection_owed (self) == 0 && self->unread)
         begin_lingering (self);
     else if (self->last && connection_owed (self) == 0)

@@ -3,8 +3,9 @@
 # https://mozilla.org/MPL/2.0/.
 
 """How connections of taskmq-gateway end: clients that close their side and wait for what is due, and
-those that are gone. test_ends.py PART."""
+those that are gone; requests behind a stream. test_ends.py PART."""
 
+import http.client
 import os
 import re
 import socket
@@ -160,5 +161,78 @@ def part_half():
             try_download(Stage(broker, gateway))
 
 
+# Requests behind a stream.
+
+def answers(link, count):
+    """The next answers of a connection: status, body."""
+    out = []
+    for _ in range(count):
+        response = http.client.HTTPResponse(link)
+        response.fp.close()
+        response.fp = link_file(link)
+        response.begin()
+        out.append((response.status, response.read()))
+    return out
+
+
+FILES = {}
+
+
+def link_file(link):
+    """One file for all answers of a connection: each response would read ahead with its own."""
+    if link not in FILES:
+        FILES[link] = Unclosed(link.makefile("rb"))
+    return FILES[link]
+
+
+class Unclosed:
+    def __init__(self, file):
+        self.file = file
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def close(self):
+        pass
+
+
+def try_behind_bytes(stage):
+    """Downloads, one behind the other, and something else behind them, in their order."""
+    gateway = stage.gateway
+    bodies = [made(MIB + number, 40 + number) for number in range(4)]
+    targets = [f"/v1/tasks/{stage.submit(body)}/payload" for body in bodies]
+    with socket.create_connection(("127.0.0.1", gateway.port)) as link:
+        link.settimeout(PATIENCE_S)
+        link.sendall(b"".join(request(gateway, target) for target in targets) +
+                     request(gateway, "/v1/tasks:count"))
+        got = answers(link, 5)
+        check("each", [(status, body == wanted) for (status, body), wanted in zip(got, bodies)],
+              [(200, True)] * 4)
+        check("behind them", got[4][0], 200)
+        link.sendall(request(gateway, "/v1/tasks:count"))
+        check("the connection stays", answers(link, 1)[0][0], 200)
+
+
+def try_behind_events(gateway):
+    """What stands behind a stream of events waits for its end."""
+    task_id = submit(gateway, {"queue": "behind"})
+    with socket.create_connection(("127.0.0.1", gateway.port)) as link:
+        link.settimeout(PATIENCE_S)
+        stream = request(gateway, f"/v1/tasks/{task_id}/stream")
+        link.sendall(stream + request(gateway, "/v1/tasks:count") + stream +
+                     request(gateway, "/v1/tasks:count"))
+        eventually("it streams", lambda: metric(gateway, "streams") == 1)
+        check("submitted", gateway.post(f"/v1/tasks/{task_id}/cancel").status, 200)
+        got = answers(link, 4)
+        check("each", [status for status, _ in got], [200] * 4)
+        assert b"cancelled" in got[0][1] and b"snapshot" in got[2][1], got
+
+
+def part_behind():
+    with Broker() as broker, Gateway(broker, configuration=FAST) as gateway:
+        try_behind_bytes(Stage(broker, gateway))
+        try_behind_events(gateway)
+
+
 if __name__ == "__main__":
-    {"half": part_half}[sys.argv[1]]()
+    {"half": part_half, "behind": part_behind}[sys.argv[1]]()
