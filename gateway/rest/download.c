@@ -251,7 +251,8 @@ static void ask_for_piece (void *context)
 static void read_piece (exchange_t *exchange)
 {
     exchange->on_room = go_on;
-    turn_take (&exchange->download->turn, link_bodies (exchange->link), ask_for_piece, exchange);
+    turn_take (&exchange->download->turn, link_bodies (exchange->link), exchange->account,
+               ask_for_piece, exchange);
 }
 
 static void go_on (exchange_t *exchange)

@@ -341,7 +341,7 @@ static void have_turn (void *context)
 static void may_begin (void *context)
 {
     upload_t *self = context;
-    turn_take (&self->turn, link_bodies (self->exchange->link), have_turn, self);
+    turn_take (&self->turn, link_bodies (self->exchange->link), self->account, have_turn, self);
 }
 
 /* The broker has so many places for one owner. However many uploads of his wait for one, a single
@@ -349,13 +349,13 @@ static void may_begin (void *context)
 static void begin (upload_t *self)
 {
     self->beginning = true;
-    turn_take (&self->begin_turn, &self->account->begins, may_begin, self);
+    turn_take (&self->begin_turn, &self->account->begins, self->account, may_begin, self);
 }
 
 static void send_next (upload_t *self)
 {
     self->beginning = false;
-    turn_take (&self->turn, link_bodies (self->exchange->link), have_turn, self);
+    turn_take (&self->turn, link_bodies (self->exchange->link), self->account, have_turn, self);
 }
 
 static void begin_first (upload_t *self)

@@ -6,11 +6,13 @@
 together: uploads, streams, filters, turns, time. test_shares.py PART."""
 
 import re
+import selectors
 import signal
+import socket
 import sys
 
 from broker import Broker, eventually
-from gateway import Gateway
+from gateway import PATIENCE_S, Gateway
 from test_bodies import FRAME, MIB, PIECE, Slow, Slowly, Stage, buffers, made, number_of
 from test_gateway import check, check_problem, pipeline, submit
 from test_streams import Events, fill, metric
@@ -203,6 +205,52 @@ def try_downloads(broker):
         watcher.stop()
 
 
+def download(gateway, task_id, token):
+    link = socket.create_connection(("127.0.0.1", gateway.port))
+    link.sendall(f"GET /v1/tasks/{task_id}/payload HTTP/1.1\r\nHost: localhost\r\n"
+                 f"Connection: close\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    return link
+
+
+def order_of(links):
+    """Reads all of them to their end. Which one ended when, and the bytes of each."""
+    order, taken = [], dict.fromkeys(links, 0)
+    with selectors.DefaultSelector() as selector:
+        for link in links:
+            selector.register(link, selectors.EVENT_READ)
+        while len(order) < len(links):
+            for key, _ in selector.select(PATIENCE_S) or [(None, None)]:
+                assert key, "nothing comes"
+                piece = key.fileobj.recv(1 << 20)
+                taken[key.fileobj] += len(piece)
+                if not piece:
+                    selector.unregister(key.fileobj)
+                    order.append(key.fileobj)
+    return order, taken
+
+
+def part_pieces():
+    """Who reads much at a time has his pieces in turn with who reads little."""
+    many, length = 30, 8 * PIECE
+    settings = ["request_timeout = 1m", "grace = 1m", *FAST]
+    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+        ann, bob = make(gateway, "ann", "bob")
+        ids = [gateway.post("/v1/queues/q/tasks", made(length, seed), token=token).json["task_id"]
+               for seed, token in enumerate((ann, bob))]
+        broker.process.send_signal(signal.SIGSTOP)  # all of them come to stand in the line
+        links = [download(gateway, ids[0], ann) for _ in range(many)]
+        links.append(download(gateway, ids[1], bob))
+        check("they were read", gateway.get("/healthz").status, 200)
+        broker.process.send_signal(signal.SIGCONT)
+        order, taken = order_of(links)
+        check("all of each", min(taken.values()) > length, True)
+        before = order.index(links[-1])
+        print(f"{before} of {many} were whole before the other one's")
+        assert before < many // 2, before
+        for link in links:
+            link.close()
+
+
 def try_events(broker):
     """Streams of events give way as well, and go on from their cursor when there is room."""
     with Gateway(broker, configuration=["streams_max = 4", *FAST]) as gateway:
@@ -335,4 +383,4 @@ def part_cost():
 
 if __name__ == "__main__":
     {"uploads": part_uploads, "connections": part_connections, "streams": part_streams,
-     "filters": part_filters, "turns": part_turns, "cost": part_cost}[sys.argv[1]]()
+     "pieces": part_pieces, "filters": part_filters, "turns": part_turns, "cost": part_cost}[sys.argv[1]]()
