@@ -96,6 +96,7 @@ struct exchange {
     /* What a stream writes when it has written nothing for stream_ping, so that what stands between
      * does not take it for dead. Borrowed. NULL: nothing. */
     const char *ping;
+    bool is_last;              /* its stream ends the connection: nothing behind it is answered */
     int stream_status;         /* 0: no stream has begun */
     stream_kind_t stream_kind; /* set before it begins */
 

@@ -234,7 +234,7 @@ static void finish_stream (exchange_t *exchange)
         evbuffer_add (connection_output (self), "0\r\n\r\n", 5) != 0)
         self->dying = true;
     connection_end_exchange (self, exchange->stream_status);
-    self->last = self->last || self->set->draining;
+    self->last = self->last || exchange->is_last || self->set->draining;
     self->wants_room = false;
     connection_set_phase (self, self->last ? PHASE_CLOSING : PHASE_IDLE);
     codec_next (self->codec);

@@ -83,10 +83,12 @@ bool answer_has_stream (const exchange_t *exchange)
                                                exchange->account, 1) != NULL);
 }
 
-/* Nothing is lost by it: bytes are asked for from where they end, events from their cursor. */
+/* Nothing is lost by it: bytes are asked for from where they end, events from their cursor. What
+ * stands behind it goes, too: else a stream there would take the seat before whom it is for. */
 static void give_way (void *context, const char *why)
 {
     exchange_t *exchange = context;
+    exchange->is_last = true;
     (void) why; /* its answer has begun: there is no field left to tell it in */
     if (exchange->stream_kind == STREAM_BYTES) {
         service_of (exchange)->numbers.cut++;

@@ -296,8 +296,33 @@ def try_hub(broker):
             stream.stop()
 
 
+def try_behind(broker):
+    """Streams that stand behind those that gave way do not take the places that these left."""
+    with Gateway(broker, configuration=["streams_max = 4", *FAST]) as gateway:
+        ann, bob = make(gateway, "ann", "bob")
+        reader = Events(gateway, "/v1/events", token=ann, again=False)
+        cursor = reader.await_kind("live")[1]
+        data = (f"GET /v1/events?cursor={cursor} HTTP/1.1\r\nHost: localhost\r\n"
+                f"Authorization: Bearer {ann}\r\n\r\n".encode())
+        links = []
+        for number in range(3):
+            links.append(socket.create_connection(("127.0.0.1", gateway.port)))
+            links[-1].sendall(data * 50)
+            eventually("it streams", lambda: metric(gateway, "streams") == number + 2)
+        reader.await_kind("live")
+        others = [Events(gateway, "/v1/events", token=bob, again=False) for _ in range(2)]
+        for other in others:
+            other.await_kind("live")
+        check("two gave way", metric(gateway, "streams_displaced_total"), 2)
+        for one in (reader, *others):
+            one.stop()
+        for link in links:
+            link.close()
+
+
 def part_streams():
     with Broker() as broker:
+        try_behind(broker)
         try_downloads(broker)
         try_events(broker)
         try_hub(broker)
