@@ -22,6 +22,7 @@
 #include "rest/door.h"
 #include "rest/metrics.h"
 #include "timestamp.h"
+#include "trim.h"
 
 enum {
     CHECKS_MS = 1000,
@@ -42,6 +43,7 @@ typedef struct gateway {
     watch_t *drain;
     watch_t *checks; /* of the tokens of what is under way, and of the file */
     pulse_t *pulse;
+    trim_t trim;
     bytes_t addresses; /* where it listens, for the file */
     bool told;         /* the file is ours */
     bool warned;       /* it could not be written */
@@ -242,6 +244,7 @@ static void check (void *context)
     server_each (self->server, tick, NULL);
     if (!self->told)
         tell_addresses (self);
+    trim_sometimes (&self->trim, clock_ms (CLOCK_MONOTONIC));
     watch_after (self->checks, CHECKS_MS);
 }
 

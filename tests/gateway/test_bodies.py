@@ -312,6 +312,26 @@ def part_cut():
 
 # What readers cost.
 
+def part_peak():
+    """What a crowd of slow readers took is given back to the system when they have gone."""
+    readers, kept = 500, 64 * MIB  # TRIM_BYTES_MIN
+    settings = ["principal_streams_max = 600", "principal_requests_max = 600",
+                "principal_bytes_max = 200M", *FAST]
+    with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
+        stage = Stage(broker, gateway)
+        target = f"/v1/tasks/{stage.submit(made(8 * MIB, 12))}/payload"
+        slow = [Slow(gateway, target) for _ in range(readers)]
+        eventually("their pieces wait", lambda: buffers(gateway) >= readers * PIECE * 3 // 4)
+        peak = resident(gateway)
+        for reader in slow[::2] + slow[1::2]:
+            reader.response.close()
+            reader.link.close()
+        eventually("they have gone", lambda: buffers(gateway) < PIECE)
+        print(f"{peak} bytes with {readers} readers, {resident(gateway)} when they have gone")
+        assert is_sanitized() or peak > kept, peak
+        eventually("it is given back", lambda: is_sanitized() or resident(gateway) < kept)
+
+
 def part_slow():
     """Many who read slowly: each is owed one piece, nobody else waits, and all get everything."""
     readers = 20
@@ -765,6 +785,6 @@ def part_large():
 
 
 if __name__ == "__main__":
-    {"read": part_read, "cut": part_cut, "slow": part_slow, "stalled": part_stalled, "up": part_up,
+    {"read": part_read, "cut": part_cut, "slow": part_slow, "peak": part_peak, "stalled": part_stalled, "up": part_up,
      "left": part_left, "full": part_full, "many": part_many, "places": part_places,
      "large": part_large}[sys.argv[1]]()

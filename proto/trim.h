@@ -3,10 +3,10 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Gives memory that was freed after a peak back to the system. malloc keeps it, and giving it back
- * takes milliseconds. So it is done at most once a minute, while nothing grows, and not on the
- * server's thread. */
-#ifndef TASKMQ_BROKER_TRIM_H
-#define TASKMQ_BROKER_TRIM_H
+ * takes milliseconds, in which nobody else gets any. So it is done at most once a minute, and while
+ * nothing grows. */
+#ifndef TASKMQ_PROTO_TRIM_H
+#define TASKMQ_PROTO_TRIM_H
 
 #include <stdbool.h>
 #include <stdint.h>
