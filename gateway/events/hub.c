@@ -61,6 +61,8 @@ static void hub_free (hub_t *self)
 
 void hub_leave (hub_t *hub, stream_t *self)
 {
+    if (hub->walk == self)
+        hub->walk = self->next;
     if (self->next != NULL)
         self->next->previous = self->previous;
     if (self->previous != NULL)
@@ -160,11 +162,10 @@ static void hub_moved (void *context, bool up)
 
 static void pump_readers (hub_t *self)
 {
-    stream_t *next;
     const bool was_busy = self->busy;
     self->busy = true;
-    for (stream_t *at = self->readers; at != NULL; at = next) {
-        next = at->next;
+    for (stream_t *at = self->readers; at != NULL; at = self->walk) {
+        self->walk = at->next;
         at->held = !stream_may_go_on (at);
         if (!at->held)
             hub_serve (at);

@@ -57,8 +57,9 @@ struct hub {
     flow_t *flow;
     ring_t ring;
     stream_t *readers;
-    bool busy; /* with its readers: it is freed behind that */
-    bool held; /* all its readers have spent what may be */
+    stream_t *walk; /* the next one of a round through them; it may end meanwhile */
+    bool busy;      /* with its readers: it is freed behind that */
+    bool held;      /* all its readers have spent what may be */
 };
 
 typedef enum step { STEP_MORE, STEP_WAIT, STEP_GONE } step_t;

@@ -44,8 +44,9 @@ typedef struct connections {
     connection_t *last;
     connection_t *walk; /* the next one of a round through all; it may end meanwhile */
     connections_numbers_t numbers;
-    bool draining; /* each ends with the answer that is due */
-    bool stopping; /* what ends now does so for us, not for its client */
+    bool displacing; /* one gives way just now, and nobody for what it still says */
+    bool draining;   /* each ends with the answer that is due */
+    bool stopping;   /* what ends now does so for us, not for its client */
     /* One has ended; of draining only. */
     watch_fn *left;
     void *left_context;

@@ -9,6 +9,8 @@
 #include "base/trees.h"
 #include "net/connection_parts.h"
 
+enum { BODY_BYTES_MIN = 4096 /* of a part of one, before somebody's want of memory ends it */ };
+
 uint64_t connection_limit (const connection_t *self, setting_t setting)
 {
     return self->set->settings->numbers[setting];
@@ -97,31 +99,69 @@ static uint64_t bytes_of (const account_t *holder)
     return holder->bytes;
 }
 
-/* Of those that wait for nothing but that their answer is read: of whoever has the most, and more
- * than that, the one that has done nothing for the longest. */
-static connection_t *find_unread (const connections_t *set, uint64_t (*of) (const account_t *),
-                                  uint64_t most)
+/* Does it wait for nothing but that its answer is read? */
+static bool is_unread (const connection_t *self)
+{
+    return (self->phase <= PHASE_HEAD || self->phase >= PHASE_CLOSING) &&
+           connection_owed (self) > 0;
+}
+
+/* Does it hold memory for an answer that its client does not read, or for a body that is not whole?
+ * Streams of bytes and events go on where they ended; what else is under way would be lost. */
+static bool holds_memory (const connection_t *self)
+{
+    const exchange_t *exchange = &self->exchange;
+    if (self->phase == PHASE_BODY)
+        return self->body_charged >= BODY_BYTES_MIN;
+    if (self->phase == PHASE_STREAM)
+        return connection_owed (self) > 0 && exchange->stream_kind != STREAM_MCP &&
+               exchange->seat.fn != NULL && !exchange->seat.stays;
+    return is_unread (self);
+}
+
+/* Of those that may go: of whoever has the most, and more than that, the one that has done nothing
+ * for the longest. */
+static connection_t *find_of_most (const connections_t *set, bool (*may) (const connection_t *),
+                                   uint64_t (*of) (const account_t *), uint64_t most)
 {
     connection_t *found = NULL;
     for (connection_t *at = set->last; at != NULL; at = at->previous)
-        if (!at->running && (at->phase <= PHASE_HEAD || at->phase >= PHASE_CLOSING) &&
-            connection_owed (at) > 0 && of (at->holder) > most) {
+        if (!at->running && of (at->holder) > most && may (at)) {
             found = at;
             most = of (at->holder);
         }
     return found;
 }
 
-/* The memory of all is for who has less of it. */
-static bool displace_unread (const connection_t *self, uint64_t bytes)
+/* A stream that tells its end owes that, too, and goes when it is found again. */
+static void give_way (connection_t *self)
 {
-    connection_t *found = connection_is_stranger (self)
-                              ? NULL
-                              : find_unread (self->set, bytes_of, self->holder->bytes + bytes);
+    if (self->phase == PHASE_STREAM) {
+        self->exchange.seat.fn (self->exchange.seat.context, NULL);
+        return;
+    }
+    const bool is_body = self->phase == PHASE_BODY;
+    if (is_body)
+        connection_refuse (self, 503,
+                           "the memory of its body, of which there is as much as "
+                           "'memory_bytes_max' allows, went to a principal with less");
+    if (!is_body || self->dying)
+        connection_free (self);
+}
+
+/* The memory of all is for who has less of it. */
+static bool displace_holder (const connection_t *self, uint64_t bytes)
+{
+    connections_t *set = self->set;
+    const bool may = !connection_is_stranger (self) && !set->displacing;
+    connection_t *found =
+        may ? find_of_most (set, holds_memory, bytes_of, self->holder->bytes + bytes) : NULL;
     if (found == NULL)
         return false;
-    self->set->numbers.displaced++;
-    connection_free (found);
+    set->numbers.displaced++;
+    set->displacing = true;
+    give_way (found);
+    set->displacing = false;
     return true;
 }
 
@@ -137,7 +177,7 @@ const char *connection_charge (connection_t *self, uint64_t *account, uint64_t b
                    ? "those without a token take as much memory as 'strangers_bytes_max' allows"
                    : "its requests and answers take as much memory as 'principal_bytes_max' allows";
     const uint64_t most = connection_limit (self, SETTING_MEMORY_BYTES_MAX);
-    while (bytes > rest_of (most, *used + trees_bytes ()) && displace_unread (self, bytes))
+    while (bytes > rest_of (most, *used + trees_bytes ()) && displace_holder (self, bytes))
         ;
     if (bytes > rest_of (most, *used + trees_bytes ()))
         return "all requests and answers take as much memory as 'memory_bytes_max' allows";
@@ -182,7 +222,7 @@ bool connections_make_room (connections_t *set)
         if (!at->running && can_be_spared (at) && (found == NULL || connection_is_stranger (at)))
             found = at;
     if (found == NULL)
-        found = find_unread (set, connections_of, 1);
+        found = find_of_most (set, is_unread, connections_of, 1);
     if (found == NULL)
         return false;
     set->numbers.displaced++;

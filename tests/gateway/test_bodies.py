@@ -93,14 +93,14 @@ def number_of(gateway, name):
 class Slow:
     """A reader of its own pace: the head at once, the body when it is asked to."""
 
-    def __init__(self, gateway, target, room=4096, **fields):
+    def __init__(self, gateway, target, room=4096, token=None, **fields):
         self.link = socket.socket()
         self.link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
         self.link.settimeout(PATIENCE_S)
         self.link.connect(("127.0.0.1", gateway.port))
         more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
         self.link.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}"
-                          f"Authorization: Bearer {gateway.first_token}\r\n\r\n".encode())
+                          f"Authorization: Bearer {token or gateway.first_token}\r\n\r\n".encode())
         self.response = http.client.HTTPResponse(self.link)
         self.response.begin()
         self.taken = 0

@@ -167,8 +167,60 @@ def try_all_memory(broker):
             link.close()
 
 
+def serve_third(gateway, token, task_id):
+    """Somebody with little is served, whatever others hold, and it is they who give way."""
+    def gave_way():
+        answer = gateway.get(f"/v1/tasks/{task_id}/payload", token=token)
+        check("a third one", (answer.status, len(answer.body)), (200, len(BODY)))
+        return metric(gateway, "connections_displaced_total") > 0
+    eventually("one gave way", gave_way)
+
+
+SMALL = ["memory_bytes_max = 2M", "principal_bytes_max = 1M", "output_timeout = 5m",
+         "body_timeout = 5m", *FAST]
+
+
+def try_stream_memory(broker):
+    """Two who read nothing of their downloads hold all the memory of streams."""
+    with Gateway(broker, configuration=SMALL) as gateway:
+        ann, bob, cid = make(gateway, "ann", "bob", "cid")
+        task_id, = make_answers(gateway, cid)
+        data = made(8 * MIB, 31)
+        links = []
+        for token in (ann, bob):
+            target = gateway.post("/v1/queues/q/tasks", data, token=token).fields["location"]
+            links += [Slow(gateway, target + "/payload", token=token) for _ in range(7)]
+        eventually("they hold it", lambda: buffers(gateway) > 2 * MIB - len(BODY))
+        serve_third(gateway, cid, task_id)
+        for link in links:
+            link.response.close()
+            link.link.close()
+
+
+def try_body_memory(broker):
+    """Two whose bodies never come to their end hold all the memory of bodies."""
+    with Gateway(broker, configuration=SMALL) as gateway:
+        ann, bob, cid = make(gateway, "ann", "bob", "cid")
+        task_id, = make_answers(gateway, cid)
+        slow = []
+        for token in (ann, bob):
+            for _ in range(5):
+                slow.append(Slowly(gateway, 300000, token, target="/v1/tasks",
+                                   Content_Type="application/json"))
+                slow[-1].send(bytes(200000))
+        eventually("they hold it", lambda: buffers(gateway) > 2 * MIB - len(BODY))
+        serve_third(gateway, cid, task_id)
+        told = slow[0].answer()
+        check("it is told", (told.status, told.json["type"]), (503, "/problems/busy"))
+        assert "memory_bytes_max" in told.json["detail"], told
+        for one in slow[1:]:
+            one.link.close()
+
+
 def part_connections():
     with Broker() as broker:
+        try_stream_memory(broker)
+        try_body_memory(broker)
         try_all_connections(broker)
         try_all_memory(broker)
 
