@@ -715,10 +715,34 @@ def part_many():
             try_parts(gateway, tokens)
 
 
+def try_operators(broker):
+    """For the broker all operators are one, this gateway. They come to its places in turn."""
+    count, length = 48, 2 * MIB
+    settings = ["uploads_max = 200", "request_timeout = 2m", "body_timeout = 2m", *FAST]
+    with Gateway(broker, configuration=settings) as gateway:
+        many, other = (gateway.make_token(name, "operator") for name in ("many", "other"))
+        gateway.reload()
+        asked = [Slowly(gateway, length, many) for _ in range(count)]
+        asked.append(Slowly(gateway, length, other))
+        for number, one in enumerate(asked):
+            one.send(made(length, 300 + number)[:-1])
+        eventually("all are under way", lambda: uploads(gateway)[0] == count + 1)
+        ends = [made(length, 300 + number)[-1:] for number in range(count + 1)]
+        for one, end in zip(asked, ends):
+            one.send(end)
+        for one in asked:
+            check("upload", one.answer().status, 201)
+        done = re.findall(r"method=POST .* status=201 .* principal=(\w+)", gateway.read_log())
+        print(f"{done.index('other')} of {count} were there before the other one's")
+        assert done.index("other") < count // 2, done
+
+
 def part_places():
     """The broker takes 16 uploads of an owner at a time: one who has more waits, and nobody else."""
     count, length = 20, 4 * MIB
     settings = ["request_timeout = 2m", "body_timeout = 2m", *FAST]
+    with Broker() as broker:
+        try_operators(broker)
     with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
         many, other = (gateway.make_token(name, "client") for name in ("many", "other"))
         gateway.reload()
