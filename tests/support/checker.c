@@ -134,6 +134,23 @@ static int by_id (const void *a, const void *b)
     return memcmp (a, b, sizeof (tmq_id_t));
 }
 
+/* A success that comes after its attempt is over (S35) changes nothing but the newest event, and
+ * names its own attempt: another one may have begun since. */
+static void tell_late (story_t *story, const seen_event_t *event)
+{
+    unsigned long long seq = event->seq;
+    if (event->attempt == 0 || event->attempt > story->attempt) {
+        fail_msg ("I5: event %llu: a late success of attempt %u, the newest is %u", seq,
+                  event->attempt, story->attempt);
+    }
+    if (event->status != story->status || story->status == TMQ_STATUS_COMPLETED ||
+        story->status == TMQ_STATUS_CANCELLED) {
+        fail_msg ("I2: event %llu: a late success makes %s of %s", seq,
+                  tmq_status_text (event->status), tmq_status_text (story->status));
+    }
+    story->seq = event->seq;
+}
+
 static void tell (story_t *story, const seen_event_t *event)
 {
     unsigned long long seq = event->seq;
@@ -148,9 +165,14 @@ static void tell (story_t *story, const seen_event_t *event)
         fail_msg ("I2: event %llu: from %s to %s", seq, tmq_status_text (story->status),
                   tmq_status_text (event->status));
     }
+    if (event->kind == TMQ_EVENT_LATE) {
+        tell_late (story, event);
+        return;
+    }
     if (event->attempt < story->attempt ||
         (event->kind == TMQ_EVENT_CLAIMED && event->attempt == story->attempt)) {
-        fail_msg ("I5: event %llu: attempt %u after %u", seq, event->attempt, story->attempt);
+        fail_msg ("I5: event %llu, %s: attempt %u after %u", seq, tmq_event_kind_text (event->kind),
+                  event->attempt, story->attempt);
     }
     story->begun = true;
     story->seq = event->seq;
