@@ -485,6 +485,93 @@ static void an_epoch_of_the_same_number_is_another_one (void **state)
     party_free (owner);
 }
 
+/* Of the task that a successor has, by its id. */
+static store_code_t load_task (party_t *self, int64_t number)
+{
+    store_error_t error = {STORE_OK, ""};
+    record_t record = test_record (number);
+    lookup_t key = {.kind = LOOKUP_ID, .ns = record.ns, .id = record.id};
+    store_code_t code = store_load (self->store, &key, 1, &error);
+    assert_true (code == STORE_OK || key.record == NULL);
+    record_free (key.record);
+    return code;
+}
+
+static store_code_t list_tasks (party_t *self)
+{
+    store_reader_t *reader;
+    store_error_t error = {STORE_OK, ""};
+    read_t read = {.kind = READ_LIST, .filter = {.ns = "default"}, .limit = 10};
+    assert_int_equal (store_reader_open (&reader, self->store, &error), STORE_OK);
+    store_code_t code = store_reader_run (reader, &read);
+    assert_true (code == STORE_OK || read.records_count == 0);
+    read_clear (&read);
+    store_reader_close (&reader);
+    return code;
+}
+
+static store_code_t sweep (party_t *self)
+{
+    store_error_t error = {STORE_OK, ""};
+    store_sweep_t due = {.wall_ms = INT64_MAX, .limit = 10};
+    store_code_t code = store_due (self->store, &due, &error);
+    due_clear (&due.found);
+    return code;
+}
+
+static void stream_record (void *context, record_t *record)
+{
+    (void) context;
+    record_free (record);
+}
+
+static void stream_space (void *context, const char *ns, uint64_t last_seq)
+{
+    (void) context;
+    (void) ns;
+    (void) last_seq;
+}
+
+static store_code_t stream_live (party_t *self)
+{
+    store_error_t error = {STORE_OK, ""};
+    const store_live_visitor_t visitor = {stream_record, stream_space, NULL, NULL};
+    return store_live (self->store, &visitor, &error);
+}
+
+/* Its beats stand still, so it does not know yet, and reads nothing of its successor: that would
+ * not fit what it has in memory. */
+static void who_was_taken_over_from_reads_nothing_of_its_successor (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *standby = party_new (f, true, NULL);
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    assert_int_equal (load_task (owner, 1), STORE_OK);
+    assert_int_equal (list_tasks (owner), STORE_OK);
+    assert_int_equal (sweep (owner), STORE_OK);
+    assert_int_equal (stream_live (owner), STORE_OK);
+    party_begin (standby);
+    stop_beats (f, FAIL);
+    party_end (standby, STORE_OK);
+    f->batch = 0;
+    submit (f, standby, 2, STORE_OK);
+    store_flush (standby->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT count (*) FROM task") == 2, TIMING_PATIENCE_MS);
+    assert_int_equal (load_task (owner, 2), STORE_ERROR_FENCED);
+    /* Nor that there is none, once there is a connection again. */
+    store_code_t code;
+    WAIT_FOR ((code = load_task (owner, 3)) != STORE_ERROR_AWAY, TIMING_PATIENCE_MS);
+    assert_int_equal (code, STORE_ERROR_FENCED);
+    assert_int_equal (list_tasks (owner), STORE_ERROR_FENCED);
+    assert_int_equal (sweep (owner), STORE_ERROR_FENCED);
+    assert_int_equal (stream_live (owner), STORE_ERROR_FENCED);
+    assert_int_equal (load_task (standby, 2), STORE_OK);
+    party_free (owner);
+    party_free (standby);
+}
+
 /* An owner that saw all of its work survive a promotion says so to the next one. */
 static void what_was_found_whole_goes_on (void **state)
 {
@@ -521,6 +608,7 @@ int main (void)
         TEST (an_idle_owner_notices_that_something_is_gone),
         TEST (a_write_back_notices_that_something_is_gone),
         TEST (an_epoch_of_the_same_number_is_another_one),
+        TEST (who_was_taken_over_from_reads_nothing_of_its_successor),
         TEST (what_was_found_whole_goes_on),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

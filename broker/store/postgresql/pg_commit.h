@@ -25,6 +25,10 @@ typedef struct pg_commit pg_commit_t;
     " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"                                          \
     " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0)"
 
+/* A row if the newest epoch of shard $1 is $2. */
+#define PG_COMMIT_OWNED_SQL                                                                        \
+    "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c' AND epoch = $2::int8"
+
 pg_commit_t *pg_commit_new (pg_store_t *store);
 void pg_commit_free (pg_commit_t **self); /* accepts a NULL object */
 /* An epoch begins, with nothing committed in it. */

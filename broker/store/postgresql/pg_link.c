@@ -601,12 +601,19 @@ store_code_t pg_link_change (pg_link_t *self, size_t statement, const pg_params_
     return code;
 }
 
-store_code_t pg_link_do (pg_link_t *self, const char *sql, store_error_t *error)
+store_code_t pg_link_show (pg_link_t *self, const char *sql, PGresult **out, store_error_t *error)
 {
+    if (out != NULL)
+        *out = NULL;
     if (self->db == NULL)
         return closed (self, error);
     store_code_t code = sent (self, PQsendQuery (self->db, sql), error);
-    return code == STORE_OK ? take_results (self, NULL, error) : code;
+    return code == STORE_OK ? take_results (self, out, error) : code;
+}
+
+store_code_t pg_link_do (pg_link_t *self, const char *sql, store_error_t *error)
+{
+    return pg_link_show (self, sql, NULL, error);
 }
 
 store_code_t pg_link_begin (pg_link_t *self, store_error_t *error)

@@ -88,6 +88,8 @@ store_code_t pg_link_change (pg_link_t *self, size_t statement, const pg_params_
                              uint64_t *rows, store_error_t *error);
 /* Runs SQL without parameters, one or several statements. */
 store_code_t pg_link_do (pg_link_t *self, const char *sql, store_error_t *error);
+/* … and gives the answer of the last one, in texts; *out as pg_link_run has it. */
+store_code_t pg_link_show (pg_link_t *self, const char *sql, PGresult **out, store_error_t *error);
 /* BEGIN, COMMIT; ROLLBACK, which cannot fail: a link that it fails on is closed. */
 store_code_t pg_link_begin (pg_link_t *self, store_error_t *error);
 store_code_t pg_link_commit (pg_link_t *self, store_error_t *error);

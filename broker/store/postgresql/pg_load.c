@@ -11,6 +11,7 @@
 
 #include "core/base/memory.h"
 #include "store/live.h"
+#include "store/postgresql/pg_commit.h"
 #include "store/postgresql/pg_rows.h"
 #include "store/postgresql/pg_schema.h"
 
@@ -35,6 +36,7 @@ enum {
     ROWS_FROM,
     SPACES,
     SPACE_FIND,
+    OWNED,
     STATEMENTS
 };
 
@@ -82,6 +84,7 @@ static const char *const TEXTS[STATEMENTS] = {
                " (SELECT first_seq + count - 1 AS last FROM event WHERE ns = n.id"
                " ORDER BY first_seq DESC LIMIT 1) e ON true ORDER BY n.id",
     [SPACE_FIND] = "SELECT 1 FROM namespace WHERE name = $1::text",
+    [OWNED] = PG_COMMIT_OWNED_SQL,
 };
 
 pg_kept_t *pg_load_new (pg_store_t *store, const char *name)
@@ -93,6 +96,35 @@ static store_code_t lost (pg_store_t *store, store_code_t code, const store_erro
 {
     if (code == STORE_ERROR_AWAY)
         pg_store_lost (store, error);
+    return code;
+}
+
+/* Whose rows. */
+
+static void put_epoch (const pg_store_t *store, pg_params_t *params)
+{
+    pg_params_clear (params);
+    pg_param_int2 (params, PG_SHARD);
+    pg_param_int8 (params, (int64_t) store->epoch);
+}
+
+/* What a successor wrote does not fit what is in memory here. Its epoch begins before its first
+ * row, so it is looked for behind what was read. */
+static store_code_t judge_owned (const pg_store_t *store, const PGresult *owned,
+                                 store_error_t *error)
+{
+    return PQntuples (owned) > 0 ? STORE_OK : pg_commit_fenced (store, store->epoch, error);
+}
+
+static store_code_t check_owned (const pg_store_t *store, pg_link_t *link, store_error_t *error)
+{
+    PGresult *owned;
+    pg_params_t params;
+    put_epoch (store, &params);
+    store_code_t code = pg_link_run (link, OWNED, &params, &owned, error);
+    if (code == STORE_OK)
+        code = judge_owned (store, owned, error);
+    PQclear (owned);
     return code;
 }
 
@@ -260,21 +292,35 @@ static void give_arrays (query_t *query, pg_params_t *params)
         pg_param_array (params, &query->columns[k]);
 }
 
-/* All statements that have keys, in one round trip. */
+static store_code_t take_owned (const load_t *self, store_error_t *error)
+{
+    PGresult *owned;
+    store_code_t code = pg_link_queue_take (&self->kept->link, &owned, error);
+    if (code == STORE_OK)
+        code = judge_owned (self->store, owned, error);
+    PQclear (owned);
+    return code;
+}
+
+/* All statements that have keys, in one round trip, and whether it was ours to read. */
 static store_code_t run_queries (load_t *self, store_error_t *error)
 {
     pg_link_t *link = &self->kept->link;
-    size_t wanted[ROWS + 1];
+    pg_params_t params;
+    size_t wanted[ROWS + 2];
     size_t count = 0;
     for (size_t i = 0; i <= ROWS; i++)
         if (self->queries[i].columns[0].count > 0)
             wanted[count++] = i;
-    store_code_t code = pg_link_queue_begin (link, wanted, count, error);
+    wanted[count] = OWNED;
+    store_code_t code = pg_link_queue_begin (link, wanted, count + 1, error);
     for (size_t i = 0; code == STORE_OK && i < count; i++) {
-        pg_params_t params;
         give_arrays (&self->queries[wanted[i]], &params);
         code = pg_link_queue (link, wanted[i], &params, error);
     }
+    put_epoch (self->store, &params);
+    if (code == STORE_OK)
+        code = pg_link_queue (link, OWNED, &params, error);
     if (code == STORE_OK)
         code = pg_link_queue_send (link, error);
     for (size_t i = 0; code == STORE_OK && i < count; i++) {
@@ -284,6 +330,8 @@ static store_code_t run_queries (load_t *self, store_error_t *error)
             code = take_answers (self, wanted[i], result, error);
         PQclear (result);
     }
+    if (code == STORE_OK)
+        code = take_owned (self, error);
     if (code == STORE_OK)
         pg_link_queue_end (link);
     else
@@ -409,8 +457,12 @@ store_code_t pg_load_due (pg_store_t *store, pg_kept_t *kept, store_sweep_t *swe
     store_code_t code = due_tasks (store, &kept->link, sweep, error);
     if (code == STORE_OK)
         code = due_rows (&kept->link, sweep, &more_rows, error);
+    if (code == STORE_OK)
+        code = check_owned (store, &kept->link, error);
     pthread_mutex_unlock (&kept->lock);
     sweep->more = code == STORE_OK && (sweep->more || more_rows);
+    if (code != STORE_OK)
+        due_clear (&sweep->found);
     return lost (store, away_if_busy (code), error);
 }
 
@@ -430,7 +482,13 @@ static store_code_t run_patiently (const stream_t *stream, size_t statement,
         pthread_mutex_lock (&stream->kept->lock);
         store_code_t code =
             away_if_busy (pg_link_run (&stream->kept->link, statement, params, out, error));
+        if (code == STORE_OK)
+            code = away_if_busy (check_owned (stream->store, &stream->kept->link, error));
         pthread_mutex_unlock (&stream->kept->lock);
+        if (code == STORE_OK)
+            return STORE_OK;
+        PQclear (*out);
+        *out = NULL;
         if (lost (stream->store, code, error) != STORE_ERROR_AWAY)
             return code;
         nanosleep (&(struct timespec){.tv_nsec = AGAIN_MS * 1000000}, NULL);

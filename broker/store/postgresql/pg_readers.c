@@ -4,12 +4,14 @@
 
 #include "store/postgresql/pg_readers.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/base/memory.h"
+#include "store/postgresql/pg_commit.h"
 #include "store/postgresql/pg_readers_page.h"
 #include "store/postgresql/pg_rows.h"
 #include "timestamp.h"
@@ -238,6 +240,23 @@ static store_code_t prepare (pg_page_t *self, store_error_t *error)
     return STORE_OK;
 }
 
+/* A transaction sees one state from its first look on, and that is whose it is: what a successor
+ * wrote is nothing of ours to tell. */
+static store_code_t page_begin (const pg_page_t *self, store_error_t *error)
+{
+    char text[160];
+    PGresult *owned;
+    const pg_store_t *store = self->store;
+    snprintf (text, sizeof (text),
+              "BEGIN; SELECT 1 FROM fence WHERE shard = %d AND part = 'c' AND epoch = %" PRIu64,
+              PG_SHARD, store->epoch);
+    store_code_t code = pg_link_show (&self->desk->link, text, &owned, error);
+    if (code == STORE_OK && PQntuples (owned) == 0)
+        code = pg_commit_fenced (store, store->epoch, error);
+    PQclear (owned);
+    return code;
+}
+
 /* One transaction. */
 static store_code_t page_do (pg_page_t *self, pg_page_kind_t *kind, int32_t timeout_ms,
                              store_error_t *error)
@@ -247,7 +266,7 @@ static store_code_t page_do (pg_page_t *self, pg_page_kind_t *kind, int32_t time
     if (code == STORE_OK)
         code = set_timeout (desk, timeout_ms, error);
     if (code == STORE_OK)
-        code = pg_link_begin (&desk->link, error);
+        code = page_begin (self, error);
     self->end_us = clock_us (CLOCK_MONOTONIC) + self->store->options.read_us_max;
     if (code == STORE_OK && !self->started)
         code = kind == pg_page_complete ? STORE_OK : prepare (self, error);

@@ -344,6 +344,7 @@ static store_code_t take (pg_store_t *self, int stop_fd, pg_owned_t *owned, stor
         return code;
     self->taken_over = owned->from[0] != '\0';
     memcpy (self->owner, owned->instance.owner, sizeof (self->owner));
+    self->epoch = owned->epoch;
     code = pg_beat_start (self->beat, owned->epoch, error);
     if (code == STORE_OK)
         say_adopted (self, owned);
@@ -401,7 +402,6 @@ static store_code_t pg_own (store_t *base, int stop_fd, boot_t *boot, store_erro
     if (code == STORE_OK)
         code = behind_start (self->behind, error);
     self->owned = code == STORE_OK;
-    self->epoch = boot->epoch;
     atomic_store (&self->impatient, code != STORE_OK);
     return code;
 }
