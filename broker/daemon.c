@@ -223,20 +223,29 @@ static exits_t open_store (daemon_t *self)
     return EXITS_OK;
 }
 
-static store_code_t begin_history (const daemon_t *self, store_error_t *error)
+/* A database is still owned while its history begins: whoever takes over at the end finds it begun.
+ * Files are exchanged when nobody has them. */
+static store_code_t begin_history (daemon_t *self, store_error_t *error)
 {
     uint64_t generation;
     database_options_t database;
-    return database_fill (&database, &self->config)
-               ? database_begin_history (&database, &generation, error)
-               : store_begin_history (self->data.directory, &generation, error);
+    const char *directory = self->data.directory;
+    bool has_database = database_fill (&database, &self->config);
+    store_code_t code = STORE_OK;
+    if (has_database)
+        code = database_begin_history (&database, directory, self->boot.epoch, error);
+    if (code == STORE_OK)
+        code = store_close (&self->store, error);
+    if (code == STORE_OK && !has_database)
+        code = store_begin_history (directory, &generation, error);
+    return code;
 }
 
 /* What the database has lost is given up: its history ends, and another one begins. */
 static exits_t accept_rollback (daemon_t *self, const char *why)
 {
     store_error_t error = {STORE_OK, ""};
-    if (store_close (&self->store, &error) != STORE_OK || begin_history (self, &error) != STORE_OK)
+    if (begin_history (self, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     log_write (LOG_LEVEL_WARNING, "EVENTS-ROLLBACK",
                "events that the database lacks are given up, and a new history begins",

@@ -28,11 +28,12 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
     return store_fail (error, STORE_ERROR_ACCESS, "%s", LACK);
 }
 
-store_code_t database_begin_history (const database_options_t *options, uint64_t *generation,
-                                     store_error_t *error)
+store_code_t database_begin_history (const database_options_t *options, const char *directory,
+                                     uint64_t epoch, store_error_t *error)
 {
     (void) options;
-    *generation = 0;
+    (void) directory;
+    (void) epoch;
     return store_fail (error, STORE_ERROR_ACCESS, "%s", LACK);
 }
 

@@ -24,9 +24,11 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
 void database_files (const database_options_t *options,
                      void (*file) (void *context, const char *path), void *context);
 
-/* What follows is a history of its own: cursors of the old one find a gap. *generation: its number.
- * Nobody may own the data meanwhile. */
-store_code_t database_begin_history (const database_options_t *options, uint64_t *generation,
-                                     store_error_t *error);
+/* What follows is a history of its own: cursors of the old one find a gap. Only the broker of this
+ * data directory may do it, which owns the data since this epoch, and owns it anew behind it:
+ * between an end and a beginning another one could go on with the old history.
+ * STORE_ERROR_FENCED: one does already. */
+store_code_t database_begin_history (const database_options_t *options, const char *directory,
+                                     uint64_t epoch, store_error_t *error);
 
 #endif

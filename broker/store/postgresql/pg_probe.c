@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "store/postgresql/database.h"
+#include "store/postgresql/pg_instance.h"
 #include "store/postgresql/pg_link.h"
+#include "store/postgresql/pg_schema.h"
 
 enum { FILE_PATH_SIZE = 4096 };
 
@@ -38,27 +40,32 @@ enum { BEGIN_HISTORY, STATEMENTS };
 static const char *const TEXTS[STATEMENTS] = {
     [BEGIN_HISTORY] =
         "UPDATE shard SET generation = ('x' || substr (replace (gen_random_uuid ()::text, '-', ''),"
-        " 17))::bit(64)::int8 & 9223372036854775807 | 1 WHERE shard = 0 RETURNING generation"};
+        " 17))::bit(64)::int8 & 9223372036854775807 | 1"
+        " WHERE shard = $1::int2 AND epoch = $2::int8 AND owner = $3::text"};
 
-store_code_t database_begin_history (const database_options_t *options, uint64_t *generation,
-                                     store_error_t *error)
+store_code_t database_begin_history (const database_options_t *options, const char *directory,
+                                     uint64_t epoch, store_error_t *error)
 {
     pg_target_t target;
     pg_link_t link;
-    PGresult *result = NULL;
-    *generation = 0;
+    pg_params_t params;
+    pg_instance_t instance;
+    uint64_t rows = 0;
     store_code_t code = pg_target_init (&target, options, error);
+    if (code == STORE_OK)
+        code = pg_instance_read (&instance, directory, error);
     if (code == STORE_OK) {
+        pg_params_clear (&params);
+        pg_param_int2 (&params, PG_SHARD);
+        pg_param_int8 (&params, (int64_t) epoch);
+        pg_param_text (&params, instance.owner);
         pg_link_init (&link, &target, "history", TEXTS, STATEMENTS);
         code = pg_link_open (&link, error);
         if (code == STORE_OK)
-            code = pg_link_run (&link, BEGIN_HISTORY, NULL, &result, error);
-        if (code == STORE_OK && PQntuples (result) != 1)
-            code = store_fail (error, STORE_ERROR_FOREIGN, "%s: there is no data of a broker",
+            code = pg_link_change (&link, BEGIN_HISTORY, &params, &rows, error);
+        if (code == STORE_OK && rows != 1)
+            code = store_fail (error, STORE_ERROR_FENCED, "%s: another broker owns the data by now",
                                target.where);
-        if (code == STORE_OK)
-            *generation = (uint64_t) pg_int8 (result, 0, 0);
-        PQclear (result);
         pg_link_close (&link);
     }
     pg_target_destroy (&target);
