@@ -19,13 +19,12 @@ enum {
     WAIT_MS_MAX = 5000
 };
 
-enum { BEAT, NEWEST, TERMINATE, STATEMENTS };
+enum { BEAT, NEWEST, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
     [BEAT] = "UPDATE shard SET beat = beat + 1, lease_ms = $3::int4, timeline = $4::int4"
              " WHERE shard = $1::int2 AND epoch = $2::int8 AND owner = $5::text",
     [NEWEST] = PG_COMMIT_NEWEST_SQL ", (SELECT epoch FROM shard WHERE shard = $1::int2)",
-    [TERMINATE] = PG_COMMIT_TERMINATE_SQL,
 };
 
 struct pg_beat {
@@ -33,7 +32,6 @@ struct pg_beat {
     pg_link_t link;
     beats_t beats;
     uint64_t epoch;
-    int32_t old_pid;  /* of the server's process that we spoke to last */
     int32_t timeline; /* on which all that was acknowledged was found */
     /* Of the last beat: until when it holds by the monotonic clock, and how far the clock that
      * counts sleep, too, was before that one. */
@@ -65,6 +63,7 @@ pg_beat_t *pg_beat_new (pg_store_t *store)
     if (self->link.wait_ms_max > WAIT_MS_MAX)
         self->link.wait_ms_max = WAIT_MS_MAX;
     self->link.judges = true;
+    self->link.ends_others = true;
     atomic_init (&self->valid_until, INT64_MIN);
     atomic_init (&self->slept_ms, 0);
     pthread_mutex_init (&self->lock, NULL);
@@ -107,23 +106,8 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     if (moved && lapsed && !self->store->database.failover_synchronous)
         return pg_commit_fenced (self->store, self->epoch, error);
     self->timeline = self->link.timeline;
-    atomic_store (&self->store->target.whole_timeline, self->timeline);
+    atomic_store (&self->store->target.whole_server, self->link.server);
     return STORE_OK;
-}
-
-/* A beat that was given up may still wait in the server, for a lock or for a standby, and does not
- * notice that nobody listens: without this each try would leave another session there. */
-static store_code_t open_link (pg_beat_t *self, store_error_t *error)
-{
-    pg_params_t params;
-    store_code_t code = pg_link_open (&self->link, error);
-    pg_params_clear (&params);
-    pg_param_int4 (&params, self->old_pid);
-    if (code == STORE_OK && self->old_pid != 0)
-        code = pg_link_run (&self->link, TERMINATE, &params, NULL, error);
-    if (code == STORE_OK)
-        self->old_pid = self->link.pid;
-    return code;
 }
 
 static store_code_t beat (pg_beat_t *self, store_error_t *error)
@@ -131,7 +115,7 @@ static store_code_t beat (pg_beat_t *self, store_error_t *error)
     uint64_t rows = 0;
     pg_params_t params;
     bool fresh = !pg_link_is_open (&self->link);
-    store_code_t code = fresh ? open_link (self, error) : STORE_OK;
+    store_code_t code = fresh ? pg_link_open (&self->link, error) : STORE_OK;
     if (code != STORE_OK)
         return code;
     int64_t slept = slept_ms ();

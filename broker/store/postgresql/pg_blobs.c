@@ -594,6 +594,7 @@ pg_blobs_t *pg_blobs_new (pg_store_t *store)
     self->store = store;
     pg_link_init (&self->link, &store->target, "blobs", TEXTS, STATEMENTS);
     self->link.wait_ms_max = WAIT_MS;
+    self->link.ends_others = true;
     return self;
 }
 

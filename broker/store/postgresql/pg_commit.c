@@ -20,7 +20,7 @@ enum {
     AGAIN_MS_MAX = 1000
 };
 
-enum { APPEND, BEAT, LOCK, NEWEST, TERMINATE, STATEMENTS };
+enum { APPEND, BEAT, LOCK, NEWEST, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
     /* The lock makes no new version of the row, and conflicts with an adoption's update: who does 
@@ -33,13 +33,11 @@ static const char *const TEXTS[STATEMENTS] = {
     [LOCK] = "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c' AND epoch = $2::int8"
              " FOR UPDATE",
     [NEWEST] = PG_COMMIT_NEWEST_SQL,
-    [TERMINATE] = PG_COMMIT_TERMINATE_SQL,
 };
 
 struct pg_commit {
     pg_store_t *store;
     pg_link_t link;
-    int32_t old_pid; /* of the connection before this one */
     uint64_t generation;
     uint64_t epoch;
     atomic_uint_fast64_t last; /* acknowledged batch of this epoch, 0 for none */
@@ -120,15 +118,6 @@ static store_code_t fenced (const pg_commit_t *self, store_error_t *error)
 
 /* A commit in doubt. */
 
-/* The session before this one still holds what is locked: it is ours, and nobody waits for it. */
-static store_code_t terminate_old (pg_commit_t *self, store_error_t *error)
-{
-    pg_params_t params;
-    pg_params_clear (&params);
-    pg_param_int4 (&params, self->old_pid);
-    return pg_link_run (&self->link, TERMINATE, &params, NULL, error);
-}
-
 /* What is written here makes this more than a look: once our own later commit is acknowledged, so
  * is all that stands before it in the server's log, on a standby, too. */
 static store_code_t beat_and_lock (pg_commit_t *self, store_error_t *error)
@@ -166,8 +155,6 @@ static store_code_t read_newest (pg_commit_t *self, uint64_t *newest, store_erro
 /* One try, on a new connection. */
 static store_code_t ask_newest (pg_commit_t *self, uint64_t *newest, store_error_t *error)
 {
-    if (self->link.pid != 0)
-        self->old_pid = self->link.pid;
     store_code_t code = pg_link_open (&self->link, error);
     if (code == STORE_OK)
         code = pg_link_begin (&self->link, error);
@@ -181,8 +168,8 @@ static store_code_t ask_newest (pg_commit_t *self, uint64_t *newest, store_error
         return STORE_OK;
     pg_link_rollback (&self->link);
     store_error_t ignored;
-    if (code == STORE_ERROR_BUSY && self->old_pid != 0)
-        terminate_old (self, &ignored);
+    if (code == STORE_ERROR_BUSY) /* the session before this one still holds what is locked */
+        pg_link_end_others (&self->link, &ignored);
     return code;
 }
 
@@ -216,7 +203,7 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool *landed, sto
     uint64_t last = pg_commit_last (self);
     if (newest < last || (newest != batch && newest != last))
         return pg_commit_cut (&self->link, self->store, self->epoch, last, newest, error);
-    atomic_store (&self->store->target.whole_timeline, self->link.timeline);
+    atomic_store (&self->store->target.whole_server, self->link.server);
     if (batch != 0)
         atomic_fetch_add (&self->store->unknown_commits, 1);
     snprintf (text, sizeof (text), "commit %llu %s", (unsigned long long) batch,

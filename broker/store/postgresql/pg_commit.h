@@ -15,10 +15,6 @@
 
 typedef struct pg_commit pg_commit_t;
 
-/* Ends the server's process $1, if it is a session of ours. */
-#define PG_COMMIT_TERMINATE_SQL                                                                    \
-    "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"                                      \
-    " WHERE pid = $1::int4 AND usename = current_user AND application_name LIKE 'taskmq %'"
 /* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables. */
 #define PG_COMMIT_NEWEST_SQL                                                                       \
     "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"                           \

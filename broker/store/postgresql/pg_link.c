@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "core/base/memory.h"
 #include "timestamp.h"
 
 enum {
     WAIT_STEP_MS = 100,
+    OPEN_WAIT_MS = 5000, /* for each answer while a session is set up: nothing there takes long */
     TARGET_KEYWORDS_MAX = 64, /* libpq knows about forty */
     SCHEMA_BYTES_MAX = 63     /* as the server cuts names */
 };
@@ -296,7 +298,6 @@ void pg_link_move (pg_link_t *self, pg_link_t *from)
 {
     pg_link_close (self);
     self->db = from->db;
-    self->pid = from->pid;
     memcpy (self->prepared, from->prepared, sizeof (self->prepared));
     from->db = NULL;
 }
@@ -312,7 +313,8 @@ enum {
     SHOWN_SYSTEM,
     SHOWN_TIMELINE,
     SHOWN_IN_RECOVERY,
-    SHOWN_COMMIT
+    SHOWN_COMMIT,
+    SHOWN_START
 };
 /* The timeline that is written now: the control file names that of the last checkpoint, which a
  * promotion does not wait for. */
@@ -323,7 +325,8 @@ static const char SHOW[] =
     " current_setting ('data_checksums'), system_identifier::text,"
     " CASE WHEN pg_is_in_recovery () THEN '0'"
     " ELSE substr (pg_walfile_name (pg_current_wal_lsn ()), 1, 8) END,"
-    " pg_is_in_recovery ()::text, current_setting ('synchronous_commit')"
+    " pg_is_in_recovery ()::text, current_setting ('synchronous_commit'),"
+    " (extract (epoch FROM pg_postmaster_start_time ()) * 1000000)::int8::text"
     " FROM pg_control_system ()";
 
 static bool shows (const PGresult *result, int column, const char *value)
@@ -356,6 +359,19 @@ static store_code_t check_safe (pg_link_t *self, const PGresult *shown, store_er
     return STORE_OK;
 }
 
+static int64_t shown_number (const PGresult *shown, int column)
+{
+    return strtoll (PQgetvalue (shown, 0, column), NULL, 10);
+}
+
+/* One life of a server: what is in its tables follows from what was there before. Between two of
+ * them lies a promotion, or files that somebody exchanged. */
+static uint64_t life_of (int64_t system_id, int64_t started_us, int32_t timeline)
+{
+    const int64_t life[] = {system_id, started_us, timeline};
+    return XXH3_64bits (life, sizeof (life)) | 1; /* not 0 */
+}
+
 static store_code_t check_same (pg_link_t *self, const PGresult *shown, store_error_t *error)
 {
     pg_target_t *target = self->target;
@@ -369,6 +385,7 @@ static store_code_t check_same (pg_link_t *self, const PGresult *shown, store_er
     atomic_store (&target->system_id, system_id);
     self->timeline = (int32_t) strtol (PQgetvalue (shown, 0, SHOWN_TIMELINE), NULL, 16);
     atomic_store (&target->timeline, self->timeline);
+    self->server = life_of (system_id, shown_number (shown, SHOWN_START), self->timeline);
     atomic_store (&target->unreplicated, shows (shown, SHOWN_STANDBYS, ""));
     atomic_store (&target->unsummed, shows (shown, SHOWN_SUMS, "off"));
     return STORE_OK;
@@ -377,10 +394,11 @@ static store_code_t check_same (pg_link_t *self, const PGresult *shown, store_er
 /* Rows of a database that lost something would be told as if they were all, or written over. */
 static store_code_t check_whole (pg_link_t *self, store_error_t *error)
 {
-    int whole = atomic_load (&self->target->whole_timeline);
-    if (self->judges || whole == 0 || whole == self->timeline)
+    uint64_t whole = atomic_load (&self->target->whole_server);
+    if (self->judges || whole == 0 || whole == self->server)
         return STORE_OK;
-    return lose (self, "it was promoted, and whether it has all is not known yet", error);
+    return lose (self, "it was promoted or started anew, and whether it has all is not known yet",
+                 error);
 }
 
 static store_code_t check_server (pg_link_t *self, store_error_t *error)
@@ -392,10 +410,10 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
         code = pg_link_do (self, "SET transaction_timeout = 0", error);
     if (code != STORE_OK)
         return code;
-    PGresult *shown = PQexec (self->db, SHOW);
-    if (PQresultStatus (shown) != PGRES_TUPLES_OK)
-        return judge (self, shown, error);
-    self->pid = PQbackendPID (self->db);
+    PGresult *shown;
+    code = pg_link_show (self, SHOW, &shown, error);
+    if (code != STORE_OK)
+        return code;
     if (shows (shown, SHOWN_IN_RECOVERY, "true"))
         code = lose (self, "the server only reads: it follows another one", error);
     if (code == STORE_OK)
@@ -414,6 +432,27 @@ static void no_notice (void *context, const PGresult *result)
     (void) result;
 }
 
+static store_code_t set_up (pg_link_t *self, store_error_t *error)
+{
+    char text[96];
+    snprintf (text, sizeof (text), "SET application_name = 'taskmq %.30s%s%s'", self->name,
+              self->target->tag[0] == '\0' ? "" : " ", self->target->tag);
+    store_code_t code = pg_link_do (self, text, error);
+    if (code == STORE_OK)
+        code = check_server (self, error);
+    return code;
+}
+
+store_code_t pg_link_end_others (pg_link_t *self, store_error_t *error)
+{
+    return pg_link_do (self,
+                       "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
+                       " WHERE application_name = current_setting ('application_name')"
+                       " AND usename = current_user AND datname = current_database ()"
+                       " AND pid <> pg_backend_pid ()",
+                       error);
+}
+
 store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
 {
     pg_link_close (self);
@@ -430,12 +469,13 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
         return code;
     }
     PQsetNoticeReceiver (self->db, no_notice, NULL);
-    char text[96];
-    snprintf (text, sizeof (text), "SET application_name = 'taskmq %.30s%s%s'", self->name,
-              self->target->tag[0] == '\0' ? "" : " ", self->target->tag);
-    store_code_t code = pg_link_do (self, text, error);
-    if (code == STORE_OK)
-        code = check_server (self, error);
+    int64_t wait_ms_max = self->wait_ms_max;
+    if (wait_ms_max == 0 || wait_ms_max > OPEN_WAIT_MS)
+        self->wait_ms_max = OPEN_WAIT_MS;
+    store_code_t code = set_up (self, error);
+    if (code == STORE_OK && self->ends_others)
+        code = pg_link_end_others (self, error);
+    self->wait_ms_max = wait_ms_max;
     if (code != STORE_OK)
         pg_link_close (self);
     return code;

@@ -38,8 +38,8 @@ typedef struct pg_target {
     /* As the newest link found it. */
     atomic_int_fast64_t system_id; /* of the server; 0: not known yet */
     atomic_int timeline;
-    /* On which all that was acknowledged was found; 0: nothing was acknowledged yet. */
-    atomic_int whole_timeline;
+    /* Where all that was acknowledged was found; 0: nothing was acknowledged yet. */
+    atomic_uint_fast64_t whole_server;
     atomic_bool unreplicated; /* synchronous_standby_names is empty */
     atomic_bool unsummed;     /* data_checksums is off */
 } pg_target_t;
@@ -56,10 +56,11 @@ typedef struct pg_link {
     const char *const *texts; /* of the statements; parameters are cast in them */
     size_t texts_count;
     int64_t wait_ms_max; /* for an answer, then the link is given up; 0: as long as it takes */
-    bool judges;         /* it finds out whether another timeline has all (A106) */
+    bool judges;         /* it finds out whether another server has all (A106) */
     int32_t timeline;    /* of its server, when it connected */
+    uint64_t server;     /* … one life of it: from a start to an end or a promotion */
     PGconn *db;          /* NULL: closed */
-    int32_t pid;         /* of the server's process */
+    bool ends_others;    /* when it is opened (pg_link_end_others) */
     bool conflict;       /* the newest error: such a key is there already */
     bool prepared[PG_STATEMENTS_MAX];
 } pg_link_t;
@@ -68,10 +69,16 @@ typedef struct pg_link {
 void pg_link_init (pg_link_t *self, pg_target_t *target, const char *name, const char *const *texts,
                    size_t texts_count);
 /* Connects, sets the session up, and refuses a server that is not safe (STORE_ERROR_ACCESS) or
- * another one than before (STORE_ERROR_FOREIGN). One that was promoted is out of reach until a link
- * that judges has found it whole. Waits some seconds for each host. */
+ * another one than before (STORE_ERROR_FOREIGN). One that was promoted or started anew is out of
+ * reach until a link that judges has found it whole. Waits some seconds for each host, and for the
+ * answers of the one that is there. */
 store_code_t pg_link_open (pg_link_t *self, store_error_t *error);
 void pg_link_close (pg_link_t *self); /* accepts a closed one */
+/* Ends all other sessions that have the name of this one. Of a link that is the only one of its
+ * name in this broker they are what is left of connections that were lost: they may hold locks, or
+ * wait for a standby, and do not notice that nobody listens. Numbers of processes would not do: on
+ * another server, and later on this one, they are somebody else's. */
+store_code_t pg_link_end_others (pg_link_t *self, store_error_t *error);
 /* Takes the connection of another link of the same statements; that is closed then. */
 void pg_link_move (pg_link_t *self, pg_link_t *from);
 static inline bool pg_link_is_open (const pg_link_t *self)
