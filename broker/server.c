@@ -335,14 +335,21 @@ static void take_policy (server_t *self)
     policy_drop (policy);
 }
 
-/* Where the record of deeds stands goes into the store, and what brokers in turn have alike. */
+/* What brokers in turn have alike goes into the store at once: whoever takes over compares. */
+static void keep_alike (server_t *self)
+{
+    row_t row;
+    if (alike_row (&self->notes.alike, &row))
+        engine_keep_row (self->engine, row, self->now);
+}
+
+/* … and where the record of deeds stands. */
 static void keep_head (server_t *self, bool at_once)
 {
     row_t row;
     if (notes_head (&self->notes, self->now.mono_ms, at_once, &row))
         engine_keep_row (self->engine, row, self->now);
-    if (alike_row (&self->notes.alike, &row))
-        engine_keep_row (self->engine, row, self->now);
+    keep_alike (self);
 }
 
 static void run_errand (server_t *self, errand_t *errand)
@@ -365,6 +372,7 @@ static bool take_errands (server_t *self)
         self->options.reload (self->options.reload_context);
         take_policy (self);
         turn_key (self);
+        keep_alike (self);
         if (errand->op == TASKMQ__REQUEST__OP_REINDEX && errand->code == TMQ_OK)
             texts_reindex (&self->texts, self->durable_batch);
         if (errand->context != NULL)

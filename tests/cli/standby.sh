@@ -112,6 +112,30 @@ ended b 0
 eventually logged a id=READY
 logged a id=ACCESS-DIFFERS && fail 'the access files are the same'
 
+# --- ... also when that changed in the last moment of an owner that was killed
+
+broker b --standby
+eventually logged b id=DATABASE-STANDBY
+before=$(grep -c 'id=ACCESS ' a.err)
+changed () { [ "$(grep -c 'id=ACCESS ' a.err)" -gt "$before" ]; }
+printf 'me uid:%s operator\n' "$(id -u)" >access.last
+chmod 600 access.last
+cp -p access.last a/data/access
+eventually changed
+last=$(taskctl submit mail --data last) || fail submit # durable, as all that came before it
+signal a KILL
+ended a 137
+eventually logged b id=READY
+logged b id=ACCESS-DIFFERS || fail 'nobody says that the access file was changed'
+cp -p access.new a/data/access
+broker a --standby
+eventually logged a id=DATABASE-STANDBY
+signal b TERM
+ended b 0
+eventually logged a id=READY
+logged a id=ACCESS-DIFFERS && fail 'the access files are the same again'
+run 0 taskctl get "$last"
+
 # --- an owner that stands still: taken over from, and it ends when it wakes up
 
 broker b --standby
