@@ -4,6 +4,7 @@
 
 /* Sessions of a store: how long one is waited for, what is left of those that were given up, and
  * what a server that was started anew is asked first. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 
 enum {
     LEASE_MS = 2000,
+    LONG_LEASE_MS = 24000, /* so that a slow machine is not taken for a host that is gone */
     BYTES_MAX = 8192,
     DATABASE_SESSIONS_MAX = 12 /* of one broker, as docs/CLUSTER.md says */
 };
@@ -120,7 +122,7 @@ static void *mute_run (void *context)
     return NULL;
 }
 
-static void mute_begin (mute_t *self)
+static void mute_listen (mute_t *self)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t length = sizeof address;
@@ -130,6 +132,11 @@ static void mute_begin (mute_t *self)
     assert_int_equal (listen (self->listener, 8), 0);
     assert_int_equal (getsockname (self->listener, (struct sockaddr *) &address, &length), 0);
     self->port = ntohs (address.sin_port);
+}
+
+static void mute_begin (mute_t *self)
+{
+    mute_listen (self);
     assert_int_equal (pthread_create (&self->thread, NULL, mute_run, self), 0);
 }
 
@@ -155,6 +162,69 @@ static void a_server_that_falls_silent_is_out_of_reach (void **state)
     if (strstr (error.text, "did not answer in time") == NULL)
         fail_msg ("%s", error.text);
     mute_end (&server);
+}
+
+/* Several hosts. */
+
+/* How many have come to a host where nobody looks. */
+static int count_knocks (const mute_t *self)
+{
+    int count = 0;
+    int fd;
+    fcntl (self->listener, F_SETFL, O_NONBLOCK);
+    while ((fd = accept (self->listener, NULL, NULL)) >= 0) {
+        close (fd);
+        count++;
+    }
+    return count;
+}
+
+static long long ask (const postgres_t *server, const fixture_t *f, const char *sql)
+{
+    char text[256];
+    snprintf (text, sizeof text, "SET search_path = %s; %s", store_fixture_schema (f), sql);
+    return postgres_number (server, text);
+}
+
+/* Of the session that beats, which counts nothing while it is not there. */
+static long long beat_pid (const postgres_t *server, const fixture_t *f)
+{
+    return ask (server, f,
+                "SELECT coalesce (max (pid), 0) FROM pg_stat_activity WHERE usename = 'taskmq' AND"
+                " application_name LIKE 'taskmq beat %'");
+}
+
+/* One that is gone for long, and swallows everything, is met once: the lease would be over before
+ * it is passed. */
+static void the_host_that_answered_comes_first (void **state)
+{
+    (void) state;
+    mute_t gone;
+    postgres_t server;
+    char uri[192];
+    mute_listen (&gone);
+    postgres_init_tcp (&server);
+    postgres_start (&server);
+    snprintf (uri, sizeof uri, "postgresql://taskmq@127.0.0.1:%d,127.0.0.1:%d/taskmq", gone.port,
+              server.port);
+    fixture_t *f = fresh ();
+    store_fixture_options (f)->uri = uri;
+    store_fixture_options (f)->lease_ms = LONG_LEASE_MS;
+    fixture_open (f);
+    assert_int_equal (count_knocks (&gone), 1);
+    for (int i = 0; i < 3; i++) {
+        long long before = beat_pid (&server, f);
+        long long now;
+        ask (&server, f,
+             "SELECT pg_terminate_backend (pid)::int FROM pg_stat_activity WHERE usename ="
+             " 'taskmq'");
+        WAIT_FOR ((now = beat_pid (&server, f)) != 0 && now != before, TIMING_PATIENCE_MS);
+    }
+    assert_int_equal (count_knocks (&gone), 0);
+    assert_int_equal (atomic_load (&failed_with), STORE_OK);
+    done (f);
+    close (gone.listener);
+    postgres_destroy (&server);
 }
 
 /* Given up. */
@@ -254,13 +324,6 @@ static void quiet_beats (const postgres_t *server, const fixture_t *f, bool quie
     free (postgres_sql (server, sql));
 }
 
-static long long ask (const postgres_t *server, const fixture_t *f, const char *sql)
-{
-    char text[256];
-    snprintf (text, sizeof text, "SET search_path = %s; %s", store_fixture_schema (f), sql);
-    return postgres_number (server, text);
-}
-
 enum { TRIES = 30 /* connections, of which several are of the write-back */ };
 
 /* Its files were exchanged for others, in which another broker has an epoch of the same number.
@@ -332,6 +395,7 @@ int main (void)
     postgres_need ();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_server_that_falls_silent_is_out_of_reach),
+        cmocka_unit_test (the_host_that_answered_comes_first),
         cmocka_unit_test (beats_that_are_given_up_leave_no_sessions),
         cmocka_unit_test (bodies_that_are_given_up_leave_no_sessions),
         cmocka_unit_test (a_server_that_was_started_anew_is_judged_first),

@@ -89,6 +89,16 @@ static void describe (pg_target_t *self)
     self->where = memory_text (text);
 }
 
+/* Those of a service only libpq knows. */
+static void find_hosts (pg_target_t *self, int64_t lease_ms)
+{
+    bool known = given_by (self, "service", "PGSERVICE") == NULL;
+    pg_hosts_init (&self->hosts, known ? given_by (self, "host", "PGHOST") : NULL,
+                   known ? given_by (self, "hostaddr", "PGHOSTADDR") : NULL,
+                   given_by (self, "port", "PGPORT"), keyword_value (self, "connect_timeout"),
+                   lease_ms);
+}
+
 static store_code_t take_uri (pg_target_t *self, const database_options_t *options,
                               store_error_t *error)
 {
@@ -119,6 +129,7 @@ static store_code_t take_uri (pg_target_t *self, const database_options_t *optio
     for (size_t i = 0; i < sizeof (DEFAULTS) / sizeof (DEFAULTS[0]); i++)
         add_keyword (self, &count, DEFAULTS[i][0], DEFAULTS[i][1]);
     describe (self);
+    find_hosts (self, options->lease_ms);
     return STORE_OK;
 }
 
@@ -456,8 +467,8 @@ store_code_t pg_link_end_others (pg_link_t *self, store_error_t *error)
 store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
 {
     pg_link_close (self);
-    self->db = PQconnectdbParams ((const char *const *) self->target->keywords,
-                                  (const char *const *) self->target->values, 0);
+    self->db = pg_hosts_connect (&self->target->hosts, (const char *const *) self->target->keywords,
+                                 (const char *const *) self->target->values);
     if (self->db == NULL)
         return store_fail (error, STORE_ERROR_IO, "no memory for a connection");
     if (PQstatus (self->db) != CONNECTION_OK) {

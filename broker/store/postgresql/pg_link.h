@@ -19,6 +19,7 @@
 
 #include "store/error.h"
 #include "store/postgresql/database_options.h"
+#include "store/postgresql/pg_hosts.h"
 #include "store/postgresql/pg_values.h"
 
 enum {
@@ -31,6 +32,7 @@ enum {
 typedef struct pg_target {
     char **keywords; /* for PQconnectdbParams, ended by NULL */
     char **values;
+    pg_hosts_t hosts;
     char *settings;        /* SQL for each new session */
     char *schema;          /* a plain name: letters, digits, _ */
     char *where;           /* host and database, for texts */
