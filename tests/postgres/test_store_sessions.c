@@ -307,6 +307,39 @@ static void bodies_that_are_given_up_leave_no_sessions (void **state)
     done (f);
 }
 
+static long long count_beats (const fixture_t *f, const char *which, long long pid)
+{
+    char sql[256];
+    snprintf (sql, sizeof sql,
+              "SELECT count (*) FROM pg_stat_activity WHERE usename = 'taskmq'"
+              " AND application_name LIKE 'taskmq beat %%' AND pid %s %lld",
+              which, pid);
+    return store_fixture_sql (f, sql);
+}
+
+/* Of a copied directory, which has the same id: it is another broker, on another schema perhaps. */
+static void sessions_of_a_copy_are_left_alone (void **state)
+{
+    (void) state;
+    char text[256];
+    fixture_t *f = fresh ();
+    fixture_t *copy = fresh ();
+    fixture_open (f);
+    snprintf (text, sizeof text, "cp %s/instance %s/instance", f->directory, copy->directory);
+    assert_int_equal (system (text), 0);
+    long long own = newest_session (f, "beat");
+    fixture_open (copy);
+    long long other = newest_session (f, "beat");
+    assert_int_equal (count_beats (f, "=", own), 1);
+    snprintf (text, sizeof text, "SELECT pg_terminate_backend (%lld)", own);
+    store_fixture_sql (f, text);
+    WAIT_FOR (count_beats (f, "=", own) == 0 && count_beats (f, "<>", other) == 1,
+              TIMING_PATIENCE_MS);
+    assert_int_equal (count_beats (f, "=", other), 1);
+    done (copy);
+    done (f);
+}
+
 /* Started anew. */
 
 static void quiet_beats (const postgres_t *server, const fixture_t *f, bool quiet)
@@ -398,6 +431,7 @@ int main (void)
         cmocka_unit_test (the_host_that_answered_comes_first),
         cmocka_unit_test (beats_that_are_given_up_leave_no_sessions),
         cmocka_unit_test (bodies_that_are_given_up_leave_no_sessions),
+        cmocka_unit_test (sessions_of_a_copy_are_left_alone),
         cmocka_unit_test (a_server_that_was_started_anew_is_judged_first),
         cmocka_unit_test (a_history_begins_under_its_owner),
     };

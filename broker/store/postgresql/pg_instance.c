@@ -126,7 +126,10 @@ bool pg_instance_was_unplaced (const pg_instance_t *self, const char *owner)
 
 void pg_instance_tag (const char *owner, char tag[PG_TAG_SIZE])
 {
-    snprintf (tag, PG_TAG_SIZE, "%.*s", PG_TAG_SIZE - 1, owner);
+    enum { HALF = (PG_TAG_SIZE - 1) / 2 };
+    bool placed = strlen (owner) > PG_INSTANCE_LENGTH;
+    snprintf (tag, PG_TAG_SIZE, "%.*s%.*s", HALF, owner, HALF,
+              placed ? owner + PG_INSTANCE_LENGTH + 1 : "");
 }
 
 void pg_instance_text (const char *owner, char *out, size_t out_size)
