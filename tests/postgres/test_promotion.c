@@ -414,10 +414,19 @@ static void keep_all (pair_t *pair)
     wait_caught_up (pair);
     unsigned owner = cluster_owner (cluster, primary_of (pair));
     pid_t pid = cluster->brokers[owner].pid;
+    unsigned fenced = cluster->fenced;
     postgres_end (primary_of (pair), SIGKILL);
     timing_pause (draw (AWAY_MS_MAX));
     promote (pair);
-    assert_false (is_told_a_gap (&witness));
+    if (is_told_a_gap (&witness)) {
+        /* Its lease was over before it found the new server, on a machine with much to do: a
+         * successor could have been lost. */
+        cluster_tend (cluster);
+        assert_true (cluster->fenced > fenced);
+        assert_int_equal (count_lost (&witness), 0);
+        witness_free (&witness);
+        return;
+    }
     WAIT_FOR (
         postgres_number (primary_of (pair),
                          "SELECT count (*) FROM taskmq.shard WHERE timeline = ('x' || substr"
