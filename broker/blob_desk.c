@@ -26,7 +26,7 @@ enum {
 };
 
 enum {
-    RUNNERS = 10,
+    RUNNERS = 11,
     COLLECT_AT_ONCE = 16 /* files that are removed before others have their turn */
 };
 
@@ -153,6 +153,20 @@ static void run_chunk (void *context, errand_t *errand)
         show_stats (self);
     }
     taskmq__request__free_unpacked (request, NULL);
+}
+
+static void run_drop (void *context, errand_t *errand)
+{
+    blob_desk_t *self = context;
+    depot_word_t word;
+    depot_upload_t upload = upload_of (errand);
+    if (is_off (self, errand))
+        return;
+    depot_drop (self->depot, &upload, &word);
+    errand->again = word.more;
+    if (word.code != TMQ_OK)
+        refuse (errand, &word);
+    show_stats (self);
 }
 
 static void read_part (blob_desk_t *self, errand_t *errand, const Taskmq__BlobRead *ask)
@@ -294,6 +308,7 @@ bool blob_desk_does (const errand_t *errand)
 {
     return errand->op == TASKMQ__REQUEST__OP_BLOB_BEGIN ||
            errand->op == TASKMQ__REQUEST__OP_BLOB_CHUNK ||
+           errand->op == TASKMQ__REQUEST__OP_BLOB_DROP ||
            errand->op == TASKMQ__REQUEST__OP_BLOB_READ;
 }
 
@@ -487,6 +502,7 @@ blob_desk_t *blob_desk_new (const char *directory, const depot_limits_t *limits,
         self->stats = depot_stats (self->depot);
     const errand_runner_t runners[RUNNERS] = {{TASKMQ__REQUEST__OP_BLOB_BEGIN, run_begin, self},
                                               {TASKMQ__REQUEST__OP_BLOB_CHUNK, run_chunk, self},
+                                              {TASKMQ__REQUEST__OP_BLOB_DROP, run_drop, self},
                                               {TASKMQ__REQUEST__OP_BLOB_READ, run_read, self},
                                               {DO_LOOK, run_look, self},
                                               {DO_COLLECT, run_collect, self},

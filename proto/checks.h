@@ -74,6 +74,7 @@ bool check_uploaded (check_t *check, const char *member, const Taskmq__Blob *blo
 bool check_artifact_name (check_t *check, const char *name);
 bool check_blob_begin (check_t *check, const Taskmq__Request *request);
 bool check_blob_chunk (check_t *check, const Taskmq__Request *request);
+bool check_blob_drop (check_t *check, const Taskmq__Request *request);
 bool check_blob_read (check_t *check, const Taskmq__Request *request);
 bool check_checkpoint (check_t *check, const Taskmq__Request *request);
 bool check_checkpoint_read (check_t *check, const Taskmq__Request *request);

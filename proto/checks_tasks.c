@@ -584,6 +584,11 @@ bool check_blob_begin (check_t *check, const Taskmq__Request *request)
     return check_uploaded (check, "blob", request->blob_begin->blob);
 }
 
+bool check_blob_drop (check_t *check, const Taskmq__Request *request)
+{
+    return check_uploaded (check, "blob", request->blob_drop->blob);
+}
+
 bool check_blob_chunk (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__BlobChunk *chunk = request->blob_chunk;

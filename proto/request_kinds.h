@@ -115,7 +115,8 @@ typedef enum request_flag {
     X (ITEM_ACK, item_ack, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
     X (BLOB_BEGIN, blob_begin, REQUEST_OWNED)                                                      \
     X (BLOB_CHUNK, blob_chunk, REQUEST_OWNED)                                                      \
-    X (BLOB_READ, blob_read, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)
+    X (BLOB_READ, blob_read, REQUEST_LARGE | REQUEST_READS | REQUEST_OWNED)                        \
+    X (BLOB_DROP, blob_drop, REQUEST_OWNED)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

@@ -67,6 +67,7 @@ static const check_kind_t checks[] = {
     [OP (BLOB_BEGIN)] = check_blob_begin,
     [OP (BLOB_CHUNK)] = check_blob_chunk,
     [OP (BLOB_READ)] = check_blob_read,
+    [OP (BLOB_DROP)] = check_blob_drop,
     [OP (CHECKPOINT)] = check_checkpoint,
     [OP (CHECKPOINT_READ)] = check_checkpoint_read,
     [OP (RETRY)] = check_retry,

@@ -111,6 +111,11 @@ void depot_begin (depot_t *self, const depot_upload_t *upload, int64_t mono_ms, 
  * nothing is, and out->offset says from where on they are wanted. The last byte makes the blob. */
 void depot_chunk (depot_t *self, const depot_upload_t *upload, uint64_t offset,
                   const uint8_t *bytes, size_t length, int64_t mono_ms, depot_word_t *out);
+/* Takes an upload back: its place, its room and its bytes are free at once.
+ *
+ * NO_BLOB: there is no such upload. CONFLICT: all of it has come; a blob goes only when nobody
+ * names it. What is being read or made a blob just now is waited for. */
+void depot_drop (depot_t *self, const depot_upload_t *upload, depot_word_t *out);
 /* At most limit bytes of a blob of so many bytes. NO_BLOB names it: it is missing, or damaged. */
 void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t offset, uint8_t *to,
                  size_t limit, size_t *length, depot_word_t *out);

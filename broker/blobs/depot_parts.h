@@ -43,6 +43,7 @@ typedef struct upload {
     blob_sent_t sent;
     uint64_t compared;
     stage_t stage;
+    bool turning; /* whoever brings it comes back for the next turn without being asked */
     int64_t used_ms;
     crypto_generichash_state sum; /* of the upload; of the other's file while they are compared */
     keeping_t keeping;
@@ -75,6 +76,10 @@ void depot_take_off (depot_t *self, uint64_t bytes);
 upload_t *depot_upload_find (depot_t *self, const char *name);
 /* The file of no upload under way, or of one that is not charged. */
 void depot_remove_file (depot_t *self, const char *name);
+/* Its file stays: who begins it again goes on with it. */
+void depot_upload_park (depot_t *self, upload_t *upload);
+/* Of the file. The first half says whose it is. */
+void depot_name_of (char out[BLOB_HEX_SIZE], const depot_upload_t *of);
 /* Nothing of it stays: what it has are not the bytes of the hash, or not for certain. */
 void depot_discard (depot_t *self, upload_t *upload);
 /* What the vault says to a turn. */

@@ -164,8 +164,7 @@ static void park_file (depot_t *self, const char *name, uint64_t bytes, int64_t 
     parked_add (&self->parked, name, bytes, since_ms);
 }
 
-/* Its file stays: who begins it again goes on with it. */
-static void upload_park (depot_t *self, upload_t *upload)
+void depot_upload_park (depot_t *self, upload_t *upload)
 {
     char name[BLOB_HEX_SIZE];
     int64_t since_ms = upload->used_ms;
@@ -181,8 +180,7 @@ static void hash_text (uint8_t out[OWNER_BYTES], const char *text, size_t length
     crypto_generichash (out, OWNER_BYTES, (const uint8_t *) text, length, NULL, 0);
 }
 
-/* The first half says whose it is. */
-static void name_of (char out[BLOB_HEX_SIZE], const depot_upload_t *of)
+void depot_name_of (char out[BLOB_HEX_SIZE], const depot_upload_t *of)
 {
     uint8_t name[HASH_BYTES];
     crypto_generichash_state state;
@@ -222,7 +220,7 @@ static bool has_place (depot_t *self, const uint8_t *owner, const uint8_t *peer,
         return true;
     if (mono_ms - oldest->used_ms < DEPOT_YIELD_MS)
         return false;
-    upload_park (self, oldest);
+    depot_upload_park (self, oldest);
     return true;
 }
 
@@ -313,7 +311,7 @@ static bool give_way (depot_t *self, const upload_t *of, int64_t mono_ms)
     upload_t *still;
     count_of (self, of == NULL ? NULL : of->owner, NULL, &still);
     if (still != NULL && mono_ms - still->used_ms >= DEPOT_STILL_MS) {
-        upload_park (self, still);
+        depot_upload_park (self, still);
         return true;
     }
     const parked_file_t *oldest =
@@ -621,7 +619,7 @@ static void finish (depot_t *self, upload_t *upload, depot_word_t *out)
 
 /* What there is to be done without further bytes, or a turn of it. Where the answer is no mere
  * offset the upload may be gone. */
-static bool go_on (depot_t *self, upload_t *upload, depot_word_t *out)
+static bool step (depot_t *self, upload_t *upload, depot_word_t *out)
 {
     if (upload->stage == READING)
         read_on (self, upload, out);
@@ -639,6 +637,15 @@ static bool go_on (depot_t *self, upload_t *upload, depot_word_t *out)
     return false;
 }
 
+static bool go_on (depot_t *self, upload_t *upload, depot_word_t *out)
+{
+    upload->turning = false;
+    bool fills = step (self, upload, out);
+    if (out->more)
+        upload->turning = true;
+    return fills;
+}
+
 /* Requests. */
 
 void depot_begin (depot_t *self, const depot_upload_t *of, int64_t mono_ms, depot_word_t *out)
@@ -651,7 +658,7 @@ void depot_begin (depot_t *self, const depot_upload_t *of, int64_t mono_ms, depo
                       self->limits.blob_bytes);
         return;
     }
-    name_of (name, of);
+    depot_name_of (name, of);
     upload_t *upload = depot_upload_find (self, name);
     if (upload != NULL && upload->bytes != of->bytes) {
         depot_discard (self, upload);
@@ -689,7 +696,7 @@ void depot_chunk (depot_t *self, const depot_upload_t *of, uint64_t offset, cons
 {
     char name[BLOB_HEX_SIZE];
     *out = (depot_word_t){.code = TMQ_OK};
-    name_of (name, of);
+    depot_name_of (name, of);
     upload_t *upload = depot_upload_find (self, name);
     if (upload == NULL) {
         depot_refuse (out, TMQ_NO_BLOB, "there is no such upload; it is to be begun");

@@ -2,9 +2,10 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* A carrier uploads blobs, so that the submitters and workers of its identity may name them, and
- * reads those of tasks. Its links are cut in the middle of an upload, which then goes on. A unit, a
- * byte in a frame, stands for so many bytes that a blob is more than a frame holds. */
+/* A carrier uploads blobs, and takes some back, so that the submitters and workers of its identity
+ * may name them, and reads those of tasks. Its links are cut in the middle of an upload, which then
+ * goes on. A unit, a byte in a frame, stands for so many bytes that a blob is more than a frame
+ * holds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,31 @@ static void send_chunk (client_t *client, const carrier_t *self)
     client_request (client, &request, bytes, chunk.chunk_bytes)->context = self->blob;
 }
 
+static void drop (client_t *client, const carrier_t *self)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__BlobDrop ask = TASKMQ__BLOB_DROP__INIT;
+    blob_name_t name;
+    blobs_name (self->blob, &name);
+    ask.blob = &name.blob;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_DROP;
+    request.blob_drop = &ask;
+    client_request (client, &request, NULL, 0)->context = self->blob;
+}
+
+/* Another carrier of the identity may have brought the rest, or taken it back. */
+static void dropped (client_t *client, const pending_t *pending, const Taskmq__Reply *reply)
+{
+    carrier_t *self = client->state;
+    if (reply->code != TMQ_OK && reply->code != TMQ_NO_BLOB && reply->code != TMQ_CONFLICT) {
+        sim_fail (client->world, "that blob %u is taken back is answered %u %s",
+                  (unsigned) pending->context, reply->code, reply->text);
+    } else if (pending->context == self->blob) {
+        self->begun = false;
+        self->blob = draw_blob (&client->world->rng);
+    }
+}
+
 static void uploaded (client_t *client, const pending_t *pending, const Taskmq__Reply *reply)
 {
     carrier_t *self = client->state;
@@ -229,6 +255,8 @@ static void carrier_tick (client_t *client)
         ask_for_part (client);
     } else if (!self->begun || rng_chance (rng, 100)) {
         begin (client, self);
+    } else if (rng_chance (rng, 30)) {
+        drop (client, self);
     } else {
         send_chunk (client, self);
     }
@@ -240,6 +268,8 @@ static void carrier_reply (client_t *client, pending_t *pending, const Taskmq__R
     (void) body_bytes;
     if (pending->op == TASKMQ__REQUEST__OP_BLOB_READ) {
         was_read (client->world, pending->data, reply, body);
+    } else if (pending->op == TASKMQ__REQUEST__OP_BLOB_DROP) {
+        dropped (client, pending, reply);
     } else {
         uploaded (client, pending, reply);
     }

@@ -141,6 +141,20 @@ static void chunk (world_t *world, errand_t *errand, const Taskmq__BlobChunk *as
     answer_at (world, errand, upload);
 }
 
+/* What is a blob, or may be one, stays: others may name it. */
+static void drop (world_t *world, errand_t *errand)
+{
+    sim_upload_t *upload = upload_of (world, errand);
+    if (upload->units == blobs_units (errand->blob[0])) {
+        errand_refuse (errand, TMQ_CONFLICT, "all of it has come");
+        return;
+    }
+    if (upload->units == 0) {
+        errand_refuse (errand, TMQ_NO_BLOB, "there is no such upload");
+    }
+    upload->units = 0;
+}
+
 static void read_part (world_t *world, errand_t *errand, const Taskmq__BlobRead *ask)
 {
     uint32_t blob = errand->blob[0];
@@ -175,6 +189,8 @@ static void run_errand (world_t *world, errand_t *errand)
         begin (world, errand);
     } else if (errand->op == TASKMQ__REQUEST__OP_BLOB_CHUNK) {
         chunk (world, errand, request->blob_chunk);
+    } else if (errand->op == TASKMQ__REQUEST__OP_BLOB_DROP) {
+        drop (world, errand);
     } else if (errand->op == TASKMQ__REQUEST__OP_BLOB_READ) {
         read_part (world, errand, request->blob_read);
     } else {

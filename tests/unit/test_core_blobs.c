@@ -121,6 +121,27 @@ static void an_upload_is_an_errand (void **state)
     rig_settle (rig);
 }
 
+/* What comes of it is the files' thread's; nobody may name the blob for it. */
+static void an_upload_is_taken_back (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Blob blob = blob_of (BYTES);
+    Taskmq__BlobDrop drop = TASKMQ__BLOB_DROP__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    drop.blob = &blob;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_DROP;
+    request.blob_drop = &drop;
+    uint64_t asked = rig_send (rig, 0, &request, NULL, 0);
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_int_equal (errand->op, TASKMQ__REQUEST__OP_BLOB_DROP);
+    assert_memory_equal (errand->blob, hash, sizeof (hash));
+    assert_int_equal (errand->blob_bytes, BYTES);
+    engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, asked), TMQ_OK);
+    assert_int_equal (submit_code (rig, 0, 1), TMQ_NO_BLOB);
+}
+
 /* Four of a link are under way at most. */
 static void uploads_have_limits (void **state)
 {
@@ -572,6 +593,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
         TEST (an_upload_is_an_errand),
+        TEST (an_upload_is_taken_back),
         TEST (uploads_have_limits),
         TEST (nobody_has_all_places),
         TEST (a_read_waits_for_what_names_the_blob),

@@ -434,6 +434,18 @@ SEND (send_blob_chunk)
     return rig_send (rig, ME, &request, "", 0);
 }
 
+SEND (send_blob_drop)
+{
+    (void) n;
+    Taskmq__Blob blob = some_blob ();
+    Taskmq__BlobDrop drop = TASKMQ__BLOB_DROP__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    drop.blob = &blob;
+    request.op_case = TASKMQ__REQUEST__OP_BLOB_DROP;
+    request.blob_drop = &drop;
+    return rig_send (rig, ME, &request, NULL, 0);
+}
+
 SEND (send_blob_read)
 {
     tmq_id_t id = rig_id (n);
@@ -564,6 +576,7 @@ static const probe_t PROBES[] = {
     {"blob_read", send_blob_read, judge_blob, GONE + OWN, "enn een nnn ddd eee eee"},
     {"blob_begin", send_blob_begin, judge_log, OWN, "y d y d y y"},
     {"blob_chunk", send_blob_chunk, judge_log, OWN, "y d y d y y"},
+    {"blob_drop", send_blob_drop, judge_log, OWN, "y d y d y y"},
     {"task_events", send_history, judge_history, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"task_events", send_history, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"attempts", send_attempts, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},

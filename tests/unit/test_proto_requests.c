@@ -650,6 +650,25 @@ static void test_artifact (void **state)
     assert_bad (&request, TMQ_INVALID, "blob: must not stand beside bytes");
 }
 
+static void test_drop_of_a_blob (void **state)
+{
+    (void) state;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES] = {1};
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    Taskmq__BlobDrop drop = TASKMQ__BLOB_DROP__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_BLOB_DROP);
+    request.blob_drop = &drop;
+    assert_bad (&request, TMQ_INVALID, "blob: ");
+    drop.blob = &blob;
+    blob.hash = (ProtobufCBinaryData){sizeof hash - 1, hash};
+    blob.bytes = TMQ_FRAME_BYTES_MAX + 1;
+    assert_bad (&request, TMQ_INVALID, "blob: ");
+    blob.hash.len++;
+    assert_good (&request);
+    blob.bytes = 1;
+    assert_bad (&request, TMQ_INVALID, "blob: 1 bytes are no blob");
+}
+
 static void test_read_of_an_artifact (void **state)
 {
     (void) state;
@@ -811,6 +830,7 @@ int main (void)
         cmocka_unit_test (test_fail),
         cmocka_unit_test (test_release),
         cmocka_unit_test (test_artifact),
+        cmocka_unit_test (test_drop_of_a_blob),
         cmocka_unit_test (test_read_of_an_artifact),
     };
     return cmocka_run_group_tests (tests, judge_setup, judge_teardown);

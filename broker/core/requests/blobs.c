@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* blob_begin, blob_chunk, blob_read: bodies that are larger than a frame. The files are the
- * server's, off its loop; the engine says who may upload and read, and who may name what. */
+/* blob_begin, blob_chunk, blob_drop, blob_read: bodies that are larger than a frame. The files are
+ * the server's, off its loop; the engine says who may upload and read, and who may name what. */
 #include "core/requests/blobs.h"
 
 #include <inttypes.h>
@@ -175,6 +175,12 @@ void on_blob_chunk (call_t *call)
     errand_t *errand = errand_begin (call);
     if (take_blob (errand, chunk->blob))
         errand->bytes = buf_new (call->body, chunk->chunk_bytes);
+}
+
+/* It makes room, so a broker that has none takes it, too. */
+void on_blob_drop (call_t *call)
+{
+    take_blob (errand_begin (call), call->request->blob_drop->blob);
 }
 
 void on_blob_read (call_t *call)

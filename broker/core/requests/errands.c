@@ -46,7 +46,7 @@ static size_t count_of (const link_t *link)
 static size_t *counted_in (requests_t *self, uint32_t op)
 {
     if (op == TASKMQ__REQUEST__OP_BLOB_BEGIN || op == TASKMQ__REQUEST__OP_BLOB_CHUNK ||
-        op == TASKMQ__REQUEST__OP_BLOB_READ)
+        op == TASKMQ__REQUEST__OP_BLOB_READ || op == TASKMQ__REQUEST__OP_BLOB_DROP)
         return &self->errands_of_blobs_count;
     bool of_all = op == TASKMQ__REQUEST__OP_READ_LOG || op == TASKMQ__REQUEST__OP_ENROLL;
     return of_all ? &self->errands_of_all_count : &self->errands_count;

@@ -104,6 +104,7 @@ void on_log (call_t *call);
 void on_blob_begin (call_t *call);
 void on_blob_chunk (call_t *call);
 void on_blob_read (call_t *call);
+void on_blob_drop (call_t *call);
 void on_read_log (call_t *call);
 void on_ask (call_t *call);
 void on_take_answers (call_t *call);

@@ -285,6 +285,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (BLOB_BEGIN, on_blob_begin, want_nothing, RIGHT_SUBMIT | RIGHT_WORK, 8)                      \
     X (BLOB_CHUNK, on_blob_chunk, want_nothing, RIGHT_SUBMIT | RIGHT_WORK, 8)                      \
     X (BLOB_READ, on_blob_read, want_blob_read, RIGHT_BODY | RIGHT_WORK, 8)                        \
+    X (BLOB_DROP, on_blob_drop, want_nothing, RIGHT_SUBMIT | RIGHT_WORK, 8)                        \
     X (SUBSCRIBE, on_subscribe, want_subscribe, SEES, 8)                                           \
     X (CREDIT, on_credit, want_nothing, RIGHT_LINK, 1)                                             \
     X (UNSUBSCRIBE, on_unsubscribe, want_nothing, RIGHT_LINK, 1)                                   \
