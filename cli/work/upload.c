@@ -66,6 +66,12 @@ void upload_go_on (upload_t *self, tmq_client_t *client)
     send (self, client, 0, NULL, 0);
 }
 
+void upload_end (upload_t *self, tmq_client_t *client)
+{
+    if (self->user && !self->whole)
+        tmq_blob_drop (client, &self->blob, NULL);
+}
+
 bool upload_stands (const upload_t *self)
 {
     const int code = self->refused_code;

@@ -34,6 +34,8 @@ void upload_begin (upload_t *self, tmq_client_t *client, const body_t *body, voi
 /* The answer to a request of this upload: sends the next piece. */
 void upload_take (upload_t *self, tmq_client_t *client, const body_t *body,
                   const tmq_completion_t *answer);
+/* Its job is over: what is not whole is taken back. */
+void upload_end (upload_t *self, tmq_client_t *client);
 /* Goes on with one that was refused for now, when its time has come. */
 void upload_go_on (upload_t *self, tmq_client_t *client);
 /* It was refused again and again, for so long that it may take longer still. */

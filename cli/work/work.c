@@ -291,6 +291,8 @@ static void end_job (work_t *self, size_t i)
         talk_hurry (job);
         self->reports += report_end (&self->report, job);
     }
+    upload_end (&job->upload, self->app->client);
+    upload_end (&job->attach.upload, self->app->client);
     job_free (job);
     if (self->jobs_count == 0)
         self->idle_wall_ms = wall_ms ();

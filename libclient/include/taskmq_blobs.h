@@ -29,8 +29,9 @@ extern "C" {
 TMQ_API int tmq_blob_put (tmq_blob_t *out, tmq_client_t *client, const void *bytes, size_t length,
                           uint32_t timeout_ms, tmq_error_t *error);
 /* The same for a file, from its first byte to its end. It is read twice; the descriptor stays open,
- * its position as it is. Codes: also TMQ_CONFLICT (the file changed meanwhile), TMQ_SYSTEM (it
- * cannot be read), TMQ_INVALID (also: it is no regular file). */
+ * its position as it is. One that cannot be read to its end is taken back (tmq_blob_drop). Codes:
+ * also TMQ_CONFLICT (the file changed meanwhile), TMQ_SYSTEM (it cannot be read), TMQ_INVALID
+ * (also: it is no regular file). */
 TMQ_API int tmq_blob_put_file (tmq_blob_t *out, tmq_client_t *client, int fd, uint32_t timeout_ms,
                                tmq_error_t *error);
 /* One step of an upload, for who must not block: the piece at the offset, of at most
@@ -44,6 +45,15 @@ TMQ_API int tmq_blob_put_file (tmq_blob_t *out, tmq_client_t *client, int fd, ui
 TMQ_API int tmq_blob_send_start (tmq_client_t *client, const tmq_blob_t *blob, uint64_t offset,
                                  const void *bytes, size_t length, uint32_t timeout_ms, void *user,
                                  tmq_error_t *error);
+/* Takes back an upload that was begun and will not go on: its place at the broker is free at once,
+ * and so is the room of its bytes. Without it the broker finds out by itself, within a minute of
+ * somebody's need. What is whole stays. It waits for nothing, goes behind what was started before,
+ * and nobody hears what came of it: without a link, or with a broker that does not know it yet,
+ * nothing changes. Two clients of one identity that bring the same bytes have one upload: the other
+ * one hears TMQ_NO_BLOB, and begins again. Codes: TMQ_INVALID, TMQ_NO_MEMORY, and TMQ_OUTBOX_FULL
+ * (TMQ_BLOB_DROPS_MAX are not answered yet). */
+TMQ_API int tmq_blob_drop (tmq_client_t *client, const tmq_blob_t *blob, tmq_error_t *error);
+enum { TMQ_BLOB_DROPS_MAX = 256 };
 /* tmq_submit with the contents of a file as payload, whatever their length; in->payload is not
  * looked at. Codes as of tmq_submit and tmq_blob_put_file. */
 TMQ_API int tmq_submit_file (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,

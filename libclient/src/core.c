@@ -31,6 +31,7 @@ struct core {
     arena_t *arena;            /* of a message */
     core_answer_t link_answer; /* TMQ_OP_LINK */
     tmq_link_state_t link_told;
+    size_t drops; /* of uploads, that are not answered yet */
 };
 
 /* What becomes of the requests of each kind. */
@@ -93,6 +94,13 @@ static void wait_ended (core_t *self, core_request_t *request, int code)
 {
     (void) code;
     core_waits_ended (&self->waits, request);
+}
+
+static void drop_ended (core_t *self, core_request_t *request, int code)
+{
+    (void) request;
+    (void) code;
+    self->drops--;
 }
 
 static void word_ended (core_t *self, core_request_t *request, int code)
@@ -195,6 +203,7 @@ static const struct op {
     [CORE_OP_STARTED] = {on_worker, NULL},
     [CORE_OP_PROGRESS] = {on_worker, NULL},
     [CORE_OP_LOG] = {on_log, NULL},
+    [CORE_OP_BLOB_DROP] = {NULL, drop_ended},
     [CORE_OP_TAKE_ANSWERS] = {on_answers, NULL},
 };
 
@@ -457,7 +466,8 @@ static bool internal_reply (core_t *self, core_request_t *request, const Taskmq_
 {
     uint64_t number = request->number;
     bool waits = core_reply_is_for_now (reply->code) ||
-                 (request->op == CORE_OP_LOG && reply->code == TMQ_LIMIT);
+                 ((request->op == CORE_OP_LOG || request->op == CORE_OP_BLOB_DROP) &&
+                  reply->code == TMQ_LIMIT);
     if (waits && request->op != CORE_OP_HELLO) {
         core_request_delay (&self->requests, request, (int) reply->code, reply->text,
                             reply->retry_after_ms);
@@ -706,6 +716,23 @@ int core_start (core_t *self, core_request_t *request, core_target_t target, int
 {
     core_link_hear_time (&self->link, now_ms);
     return core_request_start (&self->requests, request, target, deadline_ms, error);
+}
+
+int core_drop_blob (core_t *self, core_request_t *request, const char *owner, int64_t now_ms,
+                    tmq_error_t *error)
+{
+    core_link_hear_time (&self->link, now_ms);
+    int code = owner != NULL ? core_request_for (request, owner, error) : (int) TMQ_OK;
+    if (code == TMQ_OK && self->drops == TMQ_BLOB_DROPS_MAX)
+        code = core_error (error, TMQ_OUTBOX_FULL, "%d uploads are being taken back",
+                           TMQ_BLOB_DROPS_MAX);
+    if (code != TMQ_OK) {
+        core_request_free (request);
+        return code;
+    }
+    core_internal_begin (&self->requests, request);
+    self->drops += core_internal_send (&self->requests, request) != 0;
+    return TMQ_OK;
 }
 
 int core_wait (core_t *self, const tmq_id_t *ids, size_t count, core_target_t target,

@@ -124,6 +124,9 @@ bool core_woken_next (core_t *self, core_woken_kind_t *kind, void **owner);
 
 int core_start (core_t *self, core_request_t *request, core_target_t target, int64_t deadline_ms,
                 int64_t now_ms, tmq_error_t *error);
+/* For nobody: without a link nothing happens. Takes the request, which the core's own op made. */
+int core_drop_blob (core_t *self, core_request_t *request, const char *owner, int64_t now_ms,
+                    tmq_error_t *error);
 /* One answer per id. */
 int core_wait (core_t *self, const tmq_id_t *ids, size_t count, core_target_t target,
                int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);

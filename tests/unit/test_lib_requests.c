@@ -227,6 +227,69 @@ static void a_refusal_is_the_answer_once (void **state)
     }
 }
 
+static void drop_blob (rig_t *rig, int expected)
+{
+    static uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    core_request_t *request;
+    Taskmq__Blob blob = TASKMQ__BLOB__INIT;
+    Taskmq__BlobDrop drop = TASKMQ__BLOB_DROP__INIT;
+    blob.hash = (ProtobufCBinaryData){sizeof (hash), hash};
+    blob.bytes = 1000000;
+    drop.blob = &blob;
+    assert_int_equal (
+        core_request_message (&request, (tmq_op_t) CORE_OP_BLOB_DROP, &drop.base, NULL), TMQ_OK);
+    assert_int_equal (core_drop_blob (rig->core, request, "jo", rig->now_ms, NULL), expected);
+}
+
+/* It goes behind what was started before, and is said again when the broker has no time for it. */
+static void an_upload_is_taken_back_for_nobody (void **state)
+{
+    static const int codes[] = {TMQ_OK, TMQ_NO_BLOB, TMQ_CONFLICT, TMQ_UNSUPPORTED, TMQ_DENIED};
+    (void) state;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        rig_t *rig = rig_linked (NULL);
+        rig_submit (rig, 1, 60000);
+        drop_blob (rig, TMQ_OK);
+        assert_true (rig_take (rig));
+        assert_int_equal (rig->message->n_requests, 2);
+        assert_int_equal (rig->message->requests[0]->op_case, TASKMQ__REQUEST__OP_SUBMIT);
+        const Taskmq__Request *request = rig->message->requests[1];
+        assert_int_equal (request->op_case, TASKMQ__REQUEST__OP_BLOB_DROP);
+        assert_string_equal (request->owner, "jo");
+        rig_refuse (rig, request->id, i % 2 == 0 ? TMQ_LIMIT : TMQ_OVERLOADED, 200);
+        rig_pass (rig, 241);
+        request = rig_request (rig, TASKMQ__REQUEST__OP_BLOB_DROP);
+        if (codes[i] == TMQ_OK)
+            rig_ok (rig, request->id);
+        else
+            rig_refuse (rig, request->id, codes[i], 0);
+        rig_no_answer (rig);
+        rig_pass (rig, 60000);
+        assert_null (rig_find_request (rig, TASKMQ__REQUEST__OP_BLOB_DROP));
+        rig_free (rig);
+    }
+}
+
+static void few_uploads_are_taken_back_at_once (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    for (int i = 0; i < 2 * TMQ_BLOB_DROPS_MAX; i++)
+        drop_blob (rig, TMQ_OK); /* nobody is there to hear it */
+    rig_free (rig);
+    rig = rig_linked (NULL);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < TMQ_BLOB_DROPS_MAX; i++)
+            drop_blob (rig, TMQ_OK);
+        drop_blob (rig, TMQ_OUTBOX_FULL);
+        rig_cut (rig); /* the next link knows nothing of them */
+        rig_pass (rig, 6000);
+        rig_welcome (rig);
+        assert_null (rig_find_request (rig, TASKMQ__REQUEST__OP_BLOB_DROP));
+    }
+    rig_free (rig);
+}
+
 static void no_time_sends_nothing (void **state)
 {
     (void) state;
@@ -762,6 +825,8 @@ int main (void)
         cmocka_unit_test (a_refusal_is_an_answer),
         cmocka_unit_test (what_has_time_waits_for_room),
         cmocka_unit_test (a_refusal_is_the_answer_once),
+        cmocka_unit_test (an_upload_is_taken_back_for_nobody),
+        cmocka_unit_test (few_uploads_are_taken_back_at_once),
         cmocka_unit_test (no_time_sends_nothing),
         cmocka_unit_test (a_batch_is_split_and_answered_item_by_item),
         cmocka_unit_test (a_batch_is_split_by_bytes),

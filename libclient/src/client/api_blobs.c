@@ -164,6 +164,37 @@ static int send_piece (tmq_part_t **out, tmq_client_t *client, const tmq_blob_t 
     return code == TMQ_OK ? take_at (out, client, request, timeout_ms, error) : code;
 }
 
+int tmq_blob_drop (tmq_client_t *client, const tmq_blob_t *blob, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    Taskmq__Blob named;
+    Taskmq__BlobDrop message = TASKMQ__BLOB_DROP__INIT;
+    const char *owner = client_owner (client);
+    if (blob == NULL)
+        return core_error (error, TMQ_INVALID, "the blob is NULL");
+    blob_message (&named, blob);
+    message.blob = &named;
+    int code = core_request_message (&request, (tmq_op_t) CORE_OP_BLOB_DROP, &message.base, error);
+    if (code != TMQ_OK)
+        return code;
+    client = client_base (client);
+    code = client_enter (client, error);
+    if (code != TMQ_OK) {
+        core_request_free (request);
+        return code;
+    }
+    code = core_drop_blob (client->core, request, owner, client_now_ms (), error);
+    client_leave (client);
+    return code;
+}
+
+/* What was sent of it will never be whole. */
+static int give_up (int code, tmq_client_t *client, const tmq_blob_t *blob)
+{
+    tmq_blob_drop (client, blob, NULL);
+    return code;
+}
+
 /* From where the broker wants it to the end. NO_BLOB: it has forgotten the upload. */
 static int send_rest (tmq_client_t *client, const tmq_blob_t *blob, const source_t *source,
                       uint32_t timeout_ms, tmq_error_t *error)
@@ -206,8 +237,10 @@ static int put (tmq_blob_t *out, tmq_client_t *client, const source_t *source, u
         code = send_rest (client, &blob, source, timeout_ms, error);
         int same = source_same (source, error);
         if (same != TMQ_OK)
-            return same;
+            return give_up (same, client, &blob);
     }
+    if (code == TMQ_SYSTEM) /* it cannot be read */
+        return give_up (code, client, &blob);
     if (code == TMQ_OK)
         *out = blob;
     return code;

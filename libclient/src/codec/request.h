@@ -39,6 +39,7 @@ typedef enum core_op {
     CORE_OP_GIVE_BACK,
     CORE_OP_CANCEL_ACK,
     CORE_OP_LEAVE,
+    CORE_OP_BLOB_DROP,
     CORE_OP_END
 } core_op_t;
 
@@ -137,6 +138,7 @@ typedef enum core_op {
     X (CORE_OP_STARTED, STARTED)                                                                   \
     X (CORE_OP_RENEW, RENEW)                                                                       \
     X (CORE_OP_TAKE_ANSWERS, TAKE_ANSWERS)                                                         \
+    X (CORE_OP_BLOB_DROP, BLOB_DROP)                                                               \
     X (CORE_OP_LOG, LOG)                                                                           \
     X (CORE_OP_PROGRESS, PUSH)                                                                     \
     X (CORE_OP_GIVE_BACK, RELEASE)                                                                 \

@@ -87,10 +87,11 @@ static void queue_remove (core_request_t *request)
 }
 
 /* Changes and waits stay in the order in which they were started, so that a wait never overtakes
- * the submit of its task; reads with large replies may be held back behind them. */
+ * the submit of its task, nor the end of an upload its beginning; reads with large replies may be
+ * held back behind them. */
 static core_queue_t *queue_of (core_requests_t *self, const core_request_t *request)
 {
-    if (request->internal && request->op != CORE_OP_WAIT)
+    if (request->internal && request->op != CORE_OP_WAIT && request->op != CORE_OP_BLOB_DROP)
         return &self->control;
     return request->large ? &self->large : &self->small;
 }
@@ -595,14 +596,18 @@ void core_requests_end (core_requests_t *self, int code, const char *text)
 
 /* Requests of the core itself. */
 
-core_request_t *core_internal_new (core_requests_t *self, unsigned op)
+void core_internal_begin (core_requests_t *self, core_request_t *request)
 {
-    core_request_t *request = core_request_new (op);
-    if (request == NULL)
-        return NULL;
     request->deadline_ms = self->link->now_ms + INTERNAL_MS;
     if (request->changes)
         core_request_id_make (self, request->request_id);
+}
+
+core_request_t *core_internal_new (core_requests_t *self, unsigned op)
+{
+    core_request_t *request = core_request_new (op);
+    if (request != NULL)
+        core_internal_begin (self, request);
     return request;
 }
 

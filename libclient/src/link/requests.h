@@ -49,6 +49,8 @@ typedef struct core_requests {
 
 void core_requests_free (core_requests_t *self);
 
+/* One that was made otherwise gets its time and its id. */
+void core_internal_begin (core_requests_t *self, core_request_t *request);
 /* A request of the core's own; NULL when memory is exhausted. Fields are the caller's to append. */
 core_request_t *core_internal_new (core_requests_t *self, unsigned op);
 /* Takes it and queues it before all operations. A request whose fields failed (or NULL) is dropped
