@@ -499,6 +499,17 @@ int link_blob_send (link_t *self, link_call_t call, const tmq_blob_t *blob, uint
     START (1, tmq_blob_send_start, blob, offset, bytes, length);
 }
 
+/* Where it cannot be said, the broker finds out by itself. */
+void link_blob_drop (link_t *self, const char *owner, const tmq_blob_t *blob)
+{
+    tmq_client_t *behalf = NULL;
+    if (owner == NULL)
+        tmq_blob_drop (self->client, blob, NULL);
+    else if (tmq_client_on_behalf (&behalf, self->client, owner, NULL) == TMQ_OK)
+        tmq_blob_drop (behalf, blob, NULL);
+    tmq_client_free (&behalf);
+}
+
 line_t *link_bodies (link_t *self)
 {
     return &self->bodies;

@@ -75,6 +75,8 @@ int link_artifact_read (link_t *self, link_call_t call, const tmq_id_t *id,
 /* A step of an upload, as tmq_blob_send_start: the completion has part. */
 int link_blob_send (link_t *self, link_call_t call, const tmq_blob_t *blob, uint64_t offset,
                     const void *bytes, size_t length, tmq_error_t *error);
+/* As tmq_blob_drop, for the owner (may be NULL): one that was begun will not go on. */
+void link_blob_drop (link_t *self, const char *owner, const tmq_blob_t *blob);
 /* Who asks for pieces of bodies, or sends them, has a turn for each: the broker takes four requests
  * that need a file from a link, and refuses more. Three are for bodies, one is left for logs. */
 enum { LINK_BODIES_MAX = 3 };

@@ -42,6 +42,7 @@ struct upload {
     turn_t begin_turn; /* … or to ask from where on: before that one, among those of the account */
     bool beginning;
     bool had_turn;
+    bool begun;       /* at the broker, which has not all of it yet */
     int64_t moved_ms; /* CLOCK_MONOTONIC: when the broker took a piece */
 };
 
@@ -87,11 +88,34 @@ static void give_turns (upload_t *self)
     turn_give (&self->begin_turn);
 }
 
+/* Two of the same owner that bring the same bytes have one upload there. */
+static bool is_shared (const upload_t *self)
+{
+    const char *owner = owner_of (self->exchange);
+    for (const seat_t *at = self->service->uploads.seats.first; at != NULL; at = at->next) {
+        const upload_t *other = at->context;
+        const char *others = owner_of (other->exchange);
+        if (other != self && other->begun && other->exchange->link == self->exchange->link &&
+            memcmp (other->blob.hash, self->blob.hash, sizeof self->blob.hash) == 0 &&
+            (owner == NULL ? others == NULL : others != NULL && strcmp (owner, others) == 0))
+            return true;
+    }
+    return false;
+}
+
+static void take_back (upload_t *self)
+{
+    if (self->begun && !is_shared (self))
+        link_blob_drop (self->exchange->link, owner_of (self->exchange), &self->blob);
+    self->begun = false;
+}
+
 void upload_free (upload_t **self)
 {
     upload_t *upload = *self;
     if (upload == NULL)
         return;
+    take_back (upload);
     give_turns (upload);
     spool_close (&upload->file);
     upload->service->uploads.bytes -= upload->reserved;
@@ -284,6 +308,7 @@ static void step_done (void *context, tmq_completion_t *completion)
         return;
     }
     if (at != NULL && !at->more) {
+        self->begun = false;
         self->done (self->exchange, &self->blob);
         return;
     }
@@ -306,6 +331,7 @@ static void send_step (upload_t *self, const void *bytes, size_t length)
     call.context = self;
     const int code =
         link_blob_send (exchange->link, call, &self->blob, self->offset, bytes, length, &error);
+    self->begun = self->begun || code == TMQ_OK;
     if (code == TMQ_OK)
         return;
     give_turns (self);

@@ -9,8 +9,8 @@
  * read from the client when the one before is in the file. When all is there it is sent to the
  * broker, a piece after the answer to the one before; of all uploads and downloads of a namespace
  * as many at a time as there are turns (link_bodies). So a piece is in memory, whatever the length,
- * and a client that leaves in the middle leaves nothing at the broker. What the broker has of it
- * stays for an hour: whoever makes the same request again sends it nothing twice.
+ * and a client that leaves before all of it has come leaves nothing at the broker. When it leaves
+ * later, or the broker refuses, what was begun there is taken back.
  *
  * A broker that is away is waited for, as long as body_timeout without a piece. */
 #ifndef TASKMQ_GATEWAY_REST_UPLOAD_H

@@ -122,6 +122,13 @@ FAKE (unpause, const char *queue)
 FAKE (workers, uint64_t before, uint32_t limit, bool all)
 #pragma GCC diagnostic pop
 
+void link_blob_drop (link_t *self, const char *owner, const tmq_blob_t *blob)
+{
+    (void) self;
+    (void) owner;
+    (void) blob;
+}
+
 line_t *link_bodies (link_t *self)
 {
     static line_t line = {.most = LINK_BODIES_MAX};

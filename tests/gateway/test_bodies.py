@@ -14,6 +14,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -384,6 +385,11 @@ class Slowly:
     def send(self, data):
         self.link.sendall(data)
 
+    def abort(self):
+        """Not merely the end of what it sends: it does not read any more."""
+        self.link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.link.close()
+
     def answer(self):
         response = http.client.HTTPResponse(self.link)
         response.begin()
@@ -587,6 +593,52 @@ def count_of(gateway, queue):
     return answer.json["count"]
 
 
+def begin_stopped(stage, data, key):
+    """A client that has sent all of it; the broker has a part, and stands still."""
+    def part():
+        paths = names_in(os.path.join(stage.broker.data, "blobs", "uploads"))
+        return sum(os.stat(path).st_size for path in paths)
+    while True:
+        asked = Slowly(stage.gateway, len(data), Idempotency_Key=key)
+        asked.send(data)
+        eventually("the broker has some of it", lambda: part() > 0)
+        stage.broker.process.send_signal(signal.SIGSTOP)
+        if part() < len(data) - 2 * FRAME:
+            return asked
+        stage.broker.process.send_signal(signal.SIGCONT)
+        assert asked.answer().status == 201
+        data, key = made(len(data), key), key + "+"
+
+
+def try_leaving_late(stage):
+    """A client that goes while the broker takes the bytes: that takes them back."""
+    gateway = stage.gateway
+    before = left_behind(stage.broker)
+    asked = begin_stopped(stage, made(16 * MIB, 51), "late")
+    asked.abort()
+    await_none(gateway)
+    stage.broker.process.send_signal(signal.SIGCONT)
+    eventually("nothing is left at the broker", lambda: under_way(stage.broker) == 0)
+    gateway.await_broker()
+    check("files", {path for path in left_behind(stage.broker) - before if "/uploads/" in path}, set())
+    check("no task", count_of(gateway, "q"), 0)
+
+
+def try_leaving_one_of_two(stage):
+    """Two clients of a principal bring the same bytes, and one of them goes."""
+    gateway = stage.gateway
+    data = made(16 * MIB, 52)
+    asked = begin_stopped(stage, data, "one")
+    other = Slowly(gateway, len(data), Idempotency_Key="other")
+    other.send(data)
+    eventually("both are there", lambda: uploads(gateway)[0] == 2)
+    asked.abort()
+    eventually("one has gone", lambda: uploads(gateway)[0] == 1)
+    stage.broker.process.send_signal(signal.SIGCONT)
+    check("the other one's", payload_of(gateway, other.answer()) == data, True)
+    await_none(gateway)
+
+
 def try_dead_broker(stage):
     """Killed while it takes the bytes: the request waits for it, and is done once."""
     gateway = stage.gateway
@@ -647,6 +699,11 @@ def part_left():
     with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
         stage = Stage(broker, gateway)
         for one in (try_leaving, try_stalling, try_dead_gateway):
+            one(stage)
+    with Broker() as broker, Gateway(broker, configuration=["request_timeout = 1s", "body_timeout = 1m",
+                                                            *FAST]) as gateway:
+        stage = Stage(broker, gateway)
+        for one in (try_leaving_late, try_leaving_one_of_two):
             one(stage)
     with Broker() as broker, Gateway(broker, configuration=["request_timeout = 1s", "body_timeout = 5s",
                                                             *FAST]) as gateway:
