@@ -40,7 +40,6 @@ typedef struct principal {
     rate_t time;        /* of the loop, in us */
     uint64_t mean_us;   /* that a request takes of it */
     uint64_t requests;  /* under way */
-    uint64_t waits;     /* tasks that they wait for, by their ids */
     uint64_t looks;     /* of their listeners at tasks, under way */
     account_t *account; /* the memory of their bodies and answers */
     size_t references;

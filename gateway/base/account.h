@@ -21,10 +21,12 @@ typedef enum hold {
     HOLD_UPLOADS, /* payloads under way, … */
     HOLD_SPOOLED, /* … and their bytes on the disk */
     HOLD_STREAMS,
-    HOLD_FILTERS, /* that streams of events have */
-    HOLD_CATCHING /* streams of events that catch up */
+    HOLD_FILTERS,  /* that streams of events have */
+    HOLD_CATCHING, /* streams of events that catch up */
+    HOLD_POLLS,    /* long polls of many tasks, … */
+    HOLD_WAITED    /* … and the tasks that they wait for */
 } hold_t;
-enum { HOLDS = HOLD_CATCHING + 1 };
+enum { HOLDS = HOLD_WAITED + 1 };
 
 typedef struct account {
     uint64_t bytes; /* of memory */

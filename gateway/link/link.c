@@ -38,6 +38,7 @@ struct link {
     uint32_t first_free; /* number + 1; 0: none */
     uint64_t waits;      /* tasks that are waited for */
     line_t bodies;
+    seats_t polls;
     flow_t *flows;
     flow_t *next_flow; /* of a round through them */
     watch_t *again;    /* flows that were left in the middle */
@@ -314,6 +315,7 @@ link_t *link_new (loop_t *loop, const settings_t *settings, const tmq_client_opt
     self->since_ms = clock_ms (CLOCK_MONOTONIC);
     snprintf (self->ns, sizeof self->ns, "%s", ns);
     self->bodies.most = LINK_BODIES_MAX;
+    self->polls.hold = HOLD_POLLS;
     own.ns = self->ns;
     own.name = "taskmq-gateway";
     own.link = true;
@@ -358,7 +360,8 @@ void link_count (const link_t *self, link_numbers_t *out)
                             .epoch = info.epoch,
                             .connects = counters.connects,
                             .resent = counters.resent,
-                            .waits = self->waits};
+                            .waits = self->waits,
+                            .waits_displaced = self->polls.displaced};
     cancels_count (self->cancels, &out->cancels, &out->cancels_dropped);
 }
 
@@ -571,6 +574,11 @@ int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count
         self->waits += count;
     }
     return code;
+}
+
+seats_t *link_polls (link_t *self)
+{
+    return &self->polls;
 }
 
 int link_stats (link_t *self, link_call_t call, tmq_error_t *error)

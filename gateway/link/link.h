@@ -11,6 +11,7 @@
 #define TASKMQ_GATEWAY_LINK_LINK_H
 
 #include "base/line.h"
+#include "base/seats.h"
 #include "base/settings.h"
 #include "net/loop.h"
 #include "taskmq.h"
@@ -26,8 +27,9 @@ typedef struct link_numbers {
     uint64_t epoch;   /* of the broker: counts its starts */
     uint64_t connects;
     uint64_t resent;
-    uint64_t waits;   /* tasks that are waited for */
-    uint64_t cancels; /* that the broker has not settled yet */
+    uint64_t waits;           /* tasks that are waited for */
+    uint64_t waits_displaced; /* polls that gave way to others */
+    uint64_t cancels;         /* that the broker has not settled yet */
     uint64_t cancels_dropped;
 } link_numbers_t;
 
@@ -90,9 +92,11 @@ int link_cancel (link_t *self, link_call_t call, const tmq_id_t *id, const char 
  * has settled it, also when that is away; so many as 'cancels_max' are kept. message is static,
  * owner (may be NULL) is copied. False: there is no room for it, and nothing was done. */
 bool link_cancel_kept (link_t *self, const char *owner, const tmq_id_t *id, const char *message);
-/* One completion for each id. */
+/* One completion for each id. TMQ_OVERLOADED: as many are waited for as 'wait_ids_max' allows. */
 int link_wait (link_t *self, link_call_t call, const tmq_id_t *ids, size_t count,
                uint32_t timeout_ms, tmq_error_t *error);
+/* Of those who wait for many at once. */
+seats_t *link_polls (link_t *self);
 int link_events (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t before,
                  uint32_t limit, tmq_error_t *error);
 int link_stats (link_t *self, link_call_t call, tmq_error_t *error);

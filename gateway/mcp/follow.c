@@ -311,7 +311,7 @@ static void wait_on (call_t *call, uint32_t ms)
 {
     tmq_error_t error;
     const link_call_t to = {wait_ended, call, &call->wait_ticket, owner_of (call->exchange)};
-    const int code = link_wait (call->exchange->link, to, &call->task, 1, ms, &error);
+    const int code = answer_wait (call->exchange, to, &call->task, 1, ms, &error);
     call->waits_for_broker = code == TMQ_UNREACHABLE;
     call->wait_ms = ms;
     if (code != TMQ_OK && code != TMQ_UNREACHABLE)
@@ -502,7 +502,7 @@ void follow_asked (call_t *call)
     call->asked = call->asks;
     if (call->asks)
         return;
-    call->asks = link_wait (call->exchange->link, to, &call->task, 1, GATHER_MS, &error) == TMQ_OK;
+    call->asks = answer_wait (call->exchange, to, &call->task, 1, GATHER_MS, &error) == TMQ_OK;
 }
 
 /* News. */

@@ -250,6 +250,16 @@ link_call_t call_of (exchange_t *exchange, link_fn *fn)
     return (link_call_t){fn, exchange, &exchange->ticket, owner_of (exchange)};
 }
 
+int answer_wait (exchange_t *exchange, link_call_t call, const tmq_id_t *ids, size_t count,
+                 uint32_t timeout_ms, tmq_error_t *error)
+{
+    int code = link_wait (exchange->link, call, ids, count, timeout_ms, error);
+    while (code == TMQ_OVERLOADED && seats_make_room (link_polls (exchange->link), HOLD_WAITED,
+                                                      exchange->account, count, NULL))
+        code = link_wait (exchange->link, call, ids, count, timeout_ms, error);
+    return code;
+}
+
 void started (exchange_t *exchange, int code, const tmq_error_t *error)
 {
     if (code != TMQ_OK)

@@ -53,6 +53,10 @@ const char *owner_of (const exchange_t *exchange);
 void sign (char *out, size_t size, const exchange_t *exchange, const char *text);
 /* The call that belongs to this exchange: it is forgotten when the exchange ends. */
 link_call_t call_of (exchange_t *exchange, link_fn *fn);
+/* As link_wait, which is answered. Where all that may be waited for is taken, a long poll of many
+ * tasks of one who waits for more gives way, and is answered as if its time were over. */
+int answer_wait (exchange_t *exchange, link_call_t call, const tmq_id_t *ids, size_t count,
+                 uint32_t timeout_ms, tmq_error_t *error);
 /* Answers with the problem unless code is TMQ_OK. */
 void started (exchange_t *exchange, int code, const tmq_error_t *error);
 /* True if the completion is good; else it has been answered. */

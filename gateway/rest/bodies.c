@@ -110,8 +110,8 @@ static void stop_waiting (exchange_t *exchange)
 static int wait_for_end (exchange_t *exchange, tmq_error_t *error)
 {
     exchange->on_stop = stop_waiting;
-    return link_wait (exchange->link, call_of (exchange, waited), &subject_of (exchange)->id, 1,
-                      wait_wanted_ms (exchange), error);
+    return answer_wait (exchange, call_of (exchange, waited), &subject_of (exchange)->id, 1,
+                        wait_wanted_ms (exchange), error);
 }
 
 void task_result (exchange_t *exchange)

@@ -185,8 +185,7 @@ typedef struct waited_task {
 typedef struct waiting {
     waited_task_t tasks[TMQ_WAIT_IDS_MAX];
     size_t count;
-    uint64_t *taken; /* of the principal's waits; NULL: nothing yet */
-    size_t taken_count;
+    account_t *account; /* that they count to; NULL: not yet */
     uint32_t timeout_ms;
     bool any;
 } waiting_t;
@@ -194,26 +193,10 @@ typedef struct waiting {
 static void clear_waiting (void *state)
 {
     waiting_t *waiting = state;
-    if (waiting->taken != NULL)
-        *waiting->taken -= waiting->taken_count;
+    if (waiting->account != NULL)
+        waiting->account->held[HOLD_WAITED] -= waiting->count;
+    account_release (waiting->account);
     free (waiting);
-}
-
-/* What one principal may wait for is a part of what all may. False: answered. */
-static bool take_waits (exchange_t *exchange, waiting_t *waiting)
-{
-    const uint64_t most = service_of (exchange)->settings.numbers[SETTING_PRINCIPAL_WAIT_IDS_MAX];
-    uint64_t *waits = &exchange->principal->waits;
-    if (waiting->count > most || *waits > most - waiting->count) {
-        answer_problem (exchange, &(problem_t){.kind = PROBLEM_RATE_LIMITED,
-                                               .detail = "more tasks are waited for at a time than "
-                                                         "'principal_wait_ids_max' allows"});
-        return false;
-    }
-    *waits += waiting->count;
-    waiting->taken = waits;
-    waiting->taken_count = waiting->count;
-    return true;
 }
 
 static void write_waited (json_writer_t *writer, const waited_task_t *task)
@@ -257,6 +240,34 @@ static void answer_waiting (exchange_t *exchange)
     answer (exchange, &response);
 }
 
+/* What one principal may wait for is a part of what all may. False: answered. */
+static bool may_wait (exchange_t *exchange, const waiting_t *waiting)
+{
+    const uint64_t most = service_of (exchange)->settings.numbers[SETTING_PRINCIPAL_WAIT_IDS_MAX];
+    const uint64_t waits = exchange->account->held[HOLD_WAITED];
+    if (waiting->count > most || waits > most - waiting->count) {
+        answer_problem (exchange, &(problem_t){.kind = PROBLEM_RATE_LIMITED,
+                                               .detail = "more tasks are waited for at a time than "
+                                                         "'principal_wait_ids_max' allows"});
+        return false;
+    }
+    return true;
+}
+
+/* What has ended is told, and the others are pending still: so it may begin again. */
+static void give_way (void *context, const char *why)
+{
+    (void) why;
+    answer_waiting (context);
+}
+
+static void have_seat (exchange_t *exchange, waiting_t *waiting)
+{
+    waiting->account = account_retain (exchange->account);
+    waiting->account->held[HOLD_WAITED] += waiting->count;
+    seat_take (&exchange->seat, link_polls (exchange->link), exchange->account, give_way, exchange);
+}
+
 /* A wait that ran out says nothing about its task, which is pending still. */
 static void wait_ended (void *context, tmq_completion_t *completion)
 {
@@ -283,11 +294,13 @@ static void start_wait (exchange_t *exchange)
     for (size_t i = 0; i < waiting->count; i++)
         ids[i] = waiting->tasks[i].id;
     exchange->on_stop = answer_waiting;
-    if (take_waits (exchange, waiting))
-        started (exchange,
-                 link_wait (exchange->link, call_of (exchange, wait_ended), ids, waiting->count,
-                            waiting->timeout_ms, &error),
-                 &error);
+    if (!may_wait (exchange, waiting))
+        return;
+    const int code = answer_wait (exchange, call_of (exchange, wait_ended), ids, waiting->count,
+                                  waiting->timeout_ms, &error);
+    if (code == TMQ_OK)
+        have_seat (exchange, waiting);
+    started (exchange, code, &error);
 }
 
 static bool add_wait (exchange_t *exchange, waiting_t *waiting, const json_t *value)

@@ -112,6 +112,11 @@ static uint64_t waits_of (const link_numbers_t *numbers)
     return numbers->waits;
 }
 
+static uint64_t waits_displaced_of (const link_numbers_t *numbers)
+{
+    return numbers->waits_displaced;
+}
+
 static uint64_t cancels_of (const link_numbers_t *numbers)
 {
     return numbers->cancels;
@@ -185,6 +190,9 @@ static void put_ways (bytes_t *out, const service_t *service)
     put_links (out, service, "gateway_cancels_dropped_total", "counter",
                "cancels for which there was no room", cancels_dropped_of);
     put_links (out, service, "gateway_waits", "gauge", "tasks that long polls wait for", waits_of);
+    put_links (out, service, "gateway_waits_displaced_total", "counter",
+               "long polls of many tasks that gave way to one of a principal with fewer",
+               waits_displaced_of);
 }
 
 static void put_requests (bytes_t *out, const service_numbers_t *numbers)

@@ -113,8 +113,7 @@ static bool begin_wait (exchange_t *exchange, tmq_error_t *error)
     tmq_subscription_options_t options;
     const link_call_t call = {wait_over, exchange, &subject->wait, owner_of (exchange)};
     exchange->on_stop = has_waited;
-    error->code =
-        link_wait (exchange->link, call, &subject->id, 1, wait_wanted_ms (exchange), error);
+    error->code = answer_wait (exchange, call, &subject->id, 1, wait_wanted_ms (exchange), error);
     if (error->code != TMQ_OK || http_request_field (exchange->request, "if-none-match") == NULL)
         return error->code == TMQ_OK;
     tmq_subscription_options_init (&options);

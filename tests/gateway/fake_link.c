@@ -122,6 +122,13 @@ FAKE (unpause, const char *queue)
 FAKE (workers, uint64_t before, uint32_t limit, bool all)
 #pragma GCC diagnostic pop
 
+seats_t *link_polls (link_t *self)
+{
+    static seats_t polls = {.hold = HOLD_POLLS};
+    (void) self;
+    return &polls;
+}
+
 void link_blob_drop (link_t *self, const char *owner, const tmq_blob_t *blob)
 {
     (void) self;

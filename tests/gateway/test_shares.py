@@ -3,7 +3,7 @@
 # https://mozilla.org/MPL/2.0/.
 
 """What principals of taskmq-gateway share, and none of them can hold alone, nor a few of them
-together: uploads, streams, filters, turns, time. test_shares.py PART."""
+together: uploads, streams, long polls, filters, turns, time. test_shares.py PART."""
 
 import re
 import selectors
@@ -15,7 +15,7 @@ from broker import Broker, eventually
 from gateway import PATIENCE_S, Gateway
 from test_bodies import FRAME, MIB, PIECE, Slow, Slowly, Stage, buffers, made, number_of
 from test_gateway import check, check_problem, pipeline, submit
-from test_streams import Events, fill, metric
+from test_streams import Events, Later, await_waits, fill, metric
 
 FAST = ["rate = 100000", "rate_burst = 100000"]
 
@@ -380,6 +380,39 @@ def part_streams():
         try_hub(broker)
 
 
+# Long polls.
+
+def try_polls(broker):
+    """Who waits for most of what may be waited for is answered for one who waits for fewer."""
+    settings = ["wait_ids_max = 10", "principal_wait_ids_max = 4", *FAST]
+    with Gateway(broker, configuration=settings) as gateway:
+        ann, bob, cid = make(gateway, "ann", "bob", "cid")
+
+        def poll(token, count):
+            ids = [submit(gateway, {"queue": "never"}, token=token) for _ in range(count)]
+            return ids, Later(gateway.post, "/v1/tasks:wait", {"ids": ids}, token=token)
+        ids, first = poll(ann, 4)
+        await_waits(gateway, 4)
+        _, second = poll(bob, 4)
+        await_waits(gateway, 8)
+        _, third = poll(cid, 2)
+        answer = first.get()
+        check("who has the most", (answer.status, answer.json), (200, {"items": [], "pending": ids}))
+        check("it is counted", metric(gateway, "waits_displaced_total"), 1)
+        await_waits(gateway, 6)
+        _, refused = poll(ann, 4)
+        named(refused.get(), 503, "overloaded", "wait_ids_max")  # then it would have as many as others
+        check("nobody else gave way", (second.answer, third.answer), (None, None))
+        single = Later(gateway.get, f"/v1/tasks/{ids[0]}", token=ann, Prefer="wait=50")
+        await_waits(gateway, 7)
+        check("a single one has room", (single.answer, second.answer), (None, None))
+
+
+def part_polls():
+    with Broker() as broker:
+        try_polls(broker)
+
+
 # Filters, turns to catch up, and the time that streams take.
 
 def part_filters():
@@ -460,4 +493,5 @@ def part_cost():
 
 if __name__ == "__main__":
     {"uploads": part_uploads, "connections": part_connections, "streams": part_streams,
-     "pieces": part_pieces, "filters": part_filters, "turns": part_turns, "cost": part_cost}[sys.argv[1]]()
+     "polls": part_polls, "pieces": part_pieces, "filters": part_filters, "turns": part_turns,
+     "cost": part_cost}[sys.argv[1]]()
