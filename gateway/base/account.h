@@ -24,9 +24,11 @@ typedef enum hold {
     HOLD_FILTERS,  /* that streams of events have */
     HOLD_CATCHING, /* streams of events that catch up */
     HOLD_POLLS,    /* long polls of many tasks, … */
-    HOLD_WAITED    /* … and the tasks that they wait for */
+    HOLD_WAITED,   /* … and the tasks that they wait for */
+    HOLD_ENDED,    /* sessions of MCP that were ended, … */
+    HOLD_LEVELS    /* … and those that asked for a log */
 } hold_t;
-enum { HOLDS = HOLD_WAITED + 1 };
+enum { HOLDS = HOLD_LEVELS + 1 };
 
 typedef struct account {
     uint64_t bytes; /* of memory */

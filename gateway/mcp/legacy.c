@@ -94,7 +94,7 @@ static void set_level (call_t *call)
         call_error (call, 200, RPC_PARAMS, "params.level is none of debug to emergency", NULL);
         return;
     }
-    mcp_session_set_level (&call->mcp->sessions, &call->session, level);
+    mcp_session_set_level (&call->mcp->sessions, &call->session, call->exchange->account, level);
     call_done (call);
 }
 
@@ -381,7 +381,7 @@ void legacy_end (call_t *call)
 {
     if (!legacy_session (call))
         return;
-    mcp_session_end (&call->mcp->sessions, &call->session);
+    mcp_session_end (&call->mcp->sessions, &call->session, call->exchange->account);
     listen_end (call);
     call_empty (call, 204);
 }

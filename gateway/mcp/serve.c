@@ -152,6 +152,7 @@ mcp_t *mcp_new (service_t *service, tools_t *tools)
     }
     self->service = service;
     self->tools = tools;
+    mcp_sessions_init (&self->sessions);
     mcp_numbers_change (&self->numbers, NULL, tools);
     service->mcp = (service_mcp_t){self, run, measure};
     return self;
@@ -166,6 +167,7 @@ void mcp_free (mcp_t **self_p)
     self->service->mcp = (service_mcp_t){0};
     tools_release (self->tools);
     mcp_numbers_clear (&self->numbers);
+    mcp_sessions_clear (&self->sessions);
     free (self);
 }
 

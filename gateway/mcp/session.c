@@ -47,6 +47,69 @@ const char *capability_name (unsigned one)
     return "?";
 }
 
+/* What is remembered. */
+
+static mcp_past_t *find (const mcp_memory_t *self, const char *id)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (strcmp (self->all[i].id, id) == 0)
+            return &self->all[i];
+    return NULL;
+}
+
+/* The oldest one of whoever has the most, and with the new one that is this account sooner than
+ * one who has as many. */
+static mcp_past_t *give_way (const mcp_memory_t *self, const account_t *account)
+{
+    mcp_past_t *found = NULL;
+    uint64_t most = 0;
+    for (mcp_past_t *at = self->all; at < self->all + self->count; at++) {
+        const uint64_t held = at->account->held[self->hold] * 2 + (at->account == account ? 3 : 0);
+        if (held < most || (held == most && found != NULL && at->number > found->number))
+            continue;
+        found = at;
+        most = held;
+    }
+    return found;
+}
+
+static void forget (const mcp_memory_t *self, mcp_past_t *past)
+{
+    past->account->held[self->hold]--;
+    account_release (past->account);
+}
+
+static mcp_past_t *remember (mcp_memory_t *self, const char *id, account_t *account)
+{
+    mcp_past_t *past = NULL;
+    if (self->count < self->most) {
+        past = &self->all[self->count++];
+    } else {
+        past = give_way (self, account);
+        forget (self, past);
+    }
+    *past = (mcp_past_t){.number = ++self->number, .account = account_retain (account)};
+    snprintf (past->id, sizeof past->id, "%s", id);
+    account->held[self->hold]++;
+    return past;
+}
+
+void mcp_sessions_init (mcp_sessions_t *self)
+{
+    self->ended = (mcp_memory_t){HOLD_ENDED, self->of_ended, MCP_SESSIONS_ENDED_MAX, 0, 0};
+    self->levels = (mcp_memory_t){HOLD_LEVELS, self->of_levels, MCP_SESSION_LEVELS_MAX, 0, 0};
+}
+
+void mcp_sessions_clear (mcp_sessions_t *self)
+{
+    for (size_t i = 0; i < self->ended.count; i++)
+        forget (&self->ended, &self->ended.all[i]);
+    for (size_t i = 0; i < self->levels.count; i++)
+        forget (&self->levels, &self->levels.all[i]);
+}
+
+/* One session. */
+
 void mcp_session_make (mcp_session_t *self)
 {
     uint8_t random[MCP_SESSION_ID_SIZE / 2];
@@ -76,16 +139,12 @@ bool mcp_session_open (mcp_session_t *out, const mcp_sessions_t *all, const seal
     bytes_free (&plain);
     if (!good || strcmp (out->principal, principal) != 0)
         return false;
-    for (size_t i = 0; i < all->ended_count && i < MCP_SESSIONS_ENDED_MAX; i++)
-        if (strcmp (all->ended[i], out->id) == 0)
-            return false;
-    return true;
+    return find (&all->ended, out->id) == NULL;
 }
 
-void mcp_session_end (mcp_sessions_t *all, const mcp_session_t *self)
+void mcp_session_end (mcp_sessions_t *all, const mcp_session_t *self, account_t *account)
 {
-    snprintf (all->ended[all->ended_count++ % MCP_SESSIONS_ENDED_MAX], MCP_SESSION_ID_SIZE, "%s",
-              self->id);
+    remember (&all->ended, self->id, account);
 }
 
 int level_parse (const char *text)
@@ -98,22 +157,17 @@ int level_parse (const char *text)
     return -1;
 }
 
-void mcp_session_set_level (mcp_sessions_t *all, const mcp_session_t *self, int level)
+void mcp_session_set_level (mcp_sessions_t *all, const mcp_session_t *self, account_t *account,
+                            int level)
 {
-    size_t i = 0;
-    while (i < all->levels_count && i < MCP_SESSION_LEVELS_MAX &&
-           strcmp (all->levels[i].id, self->id) != 0)
-        i++;
-    if (i == all->levels_count || i == MCP_SESSION_LEVELS_MAX)
-        i = all->levels_count++ % MCP_SESSION_LEVELS_MAX;
-    snprintf (all->levels[i].id, MCP_SESSION_ID_SIZE, "%s", self->id);
-    all->levels[i].level = level;
+    mcp_past_t *past = find (&all->levels, self->id);
+    if (past == NULL)
+        past = remember (&all->levels, self->id, account);
+    past->level = level;
 }
 
 int mcp_session_level (const mcp_sessions_t *all, const mcp_session_t *self)
 {
-    for (size_t i = 0; i < all->levels_count && i < MCP_SESSION_LEVELS_MAX; i++)
-        if (strcmp (all->levels[i].id, self->id) == 0)
-            return all->levels[i].level;
-    return 8;
+    const mcp_past_t *past = find (&all->levels, self->id);
+    return past != NULL ? past->level : 8;
 }

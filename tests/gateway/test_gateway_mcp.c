@@ -308,12 +308,16 @@ static void test_outputs_that_2025_is_shown (void **state)
 static void test_sessions (void **state)
 {
     static mcp_sessions_t all;
+    account_t *ann = account_new ();
+    account_t *bob = account_new ();
     static const uint8_t secret[SEAL_KEY_BYTES] = {1};
     mcp_session_t session = {.version = "2025-11-25", .principal = "ann", .capabilities = 5};
     mcp_session_t found;
     bytes_t text = BYTES_INIT;
     seal_t seal;
     (void) state;
+    assert_true (ann != NULL && bob != NULL);
+    mcp_sessions_init (&all);
     seal_init (&seal, secret);
     mcp_session_make (&session);
     assert_true (mcp_session_seal (&session, &seal, &text, 1000));
@@ -326,19 +330,37 @@ static void test_sessions (void **state)
     assert_false (mcp_session_open (&found, &all, &seal, "x", "ann", 2000));
     assert_false (mcp_session_open (&found, &all, &seal, id, "ann", 1000 + MCP_SESSION_MS));
     assert_int_equal (mcp_session_level (&all, &session), 8);
-    mcp_session_set_level (&all, &session, level_parse ("warning"));
+    mcp_session_set_level (&all, &session, ann, level_parse ("warning"));
     assert_int_equal (mcp_session_level (&all, &session), 3);
-    mcp_session_set_level (&all, &session, level_parse ("debug"));
+    mcp_session_set_level (&all, &session, ann, level_parse ("debug"));
     assert_int_equal (mcp_session_level (&all, &session), 0);
-    assert_int_equal (all.levels_count, 1);
-    mcp_session_end (&all, &session);
+    assert_int_equal (all.levels.count, 1);
+    mcp_session_end (&all, &session, ann);
     assert_false (mcp_session_open (&found, &all, &seal, id, "ann", 2000));
-    /* What was ended long ago is forgotten when there is no room. */
-    for (size_t i = 0; i < MCP_SESSIONS_ENDED_MAX; i++) {
-        mcp_session_make (&session);
-        mcp_session_end (&all, &session);
+    /* However many others end, or ask for a log, it stays so … */
+    mcp_session_t other = session;
+    for (size_t i = 0; i < MCP_SESSIONS_ENDED_MAX + 10; i++) {
+        mcp_session_make (&other);
+        mcp_session_end (&all, &other, bob);
+        mcp_session_set_level (&all, &other, bob, 1);
+    }
+    assert_false (mcp_session_open (&found, &all, &seal, id, "ann", 2000));
+    assert_int_equal (mcp_session_level (&all, &session), 0);
+    assert_int_equal (mcp_session_level (&all, &other), 1);
+    assert_int_equal (ann->held[HOLD_ENDED], 1);
+    assert_int_equal (bob->held[HOLD_ENDED], MCP_SESSIONS_ENDED_MAX - 1);
+    assert_int_equal (bob->held[HOLD_LEVELS], MCP_SESSION_LEVELS_MAX - 1);
+    /* … until there is no room for those of its own. */
+    for (size_t i = 0; i < MCP_SESSIONS_ENDED_MAX / 2; i++) {
+        mcp_session_make (&other);
+        mcp_session_end (&all, &other, ann);
     }
     assert_true (mcp_session_open (&found, &all, &seal, id, "ann", 2000));
+    assert_int_equal (ann->held[HOLD_ENDED], MCP_SESSIONS_ENDED_MAX / 2);
+    mcp_sessions_clear (&all);
+    assert_int_equal (ann->held[HOLD_ENDED] + bob->held[HOLD_ENDED] + bob->held[HOLD_LEVELS], 0);
+    account_release (ann);
+    account_release (bob);
     bytes_free (&text);
 }
 
