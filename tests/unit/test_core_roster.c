@@ -399,6 +399,50 @@ static void workers_are_seen_by_who_may (void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, rig_teardown)
 
+/* A policy of a broker that runs as uid 7 itself. */
+static void access_of_7 (rig_t *rig, const char *text)
+{
+    policy_error_t error;
+    const policy_names_t names = {.own_uid = 7};
+    policy_t *policy = policy_parse (text, strlen (text), &names, &error);
+    assert_non_null (policy);
+    engine_access (rig->engine, policy, rig->now);
+    policy_drop (rig->policy);
+    rig->policy = policy;
+    rig_settle (rig);
+}
+
+/* An id belongs to a name. Whoever runs the broker may be there without one, so his link stays when
+ * a file gives him one; with its next message it is another's. */
+static void a_worker_whose_user_gets_a_name (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new ();
+    rig->peers[ME].identity = "uid:7";
+    rig_link (rig, BOSS, "default");
+    rig_link (rig, ME, "default");
+    rig_submit (rig, BOSS, 1, "q", "");
+    rig_register (rig, ME, WORKER, "q", 1);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, ME), 1);
+    access_of_7 (rig, "alice uid:7 worker(*)\n");
+    rig->peers[ME].identity = "alice";
+    rig_link (rig, ME, "default");
+    uint64_t asked = rig_register (rig, ME, WORKER, "q", 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, ME, asked), TMQ_DENIED);
+    const char *text = rig_reply (rig, ME, asked)->reply->text;
+    assert_non_null (strstr (text, "another name than alice"));
+    assert_non_null (strstr (text, "start the worker again"));
+    assert_non_null (strstr (text, "owns= of the line"));
+    access_of_7 (rig, "alice uid:7 worker(*) owns=uid:7\n");
+    rig_link (rig, ME, "default");
+    asked = rig_register (rig, ME, WORKER, "q", 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, ME, asked), TMQ_OK);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +458,7 @@ int main (void)
         TEST (lists_come_in_pages),
         TEST (what_a_full_disk_kept_goes_afterwards),
         TEST (workers_are_seen_by_who_may),
+        cmocka_unit_test (a_worker_whose_user_gets_a_name),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -21,8 +21,9 @@
 #include "core/wire/pack.h"
 
 enum {
-    REGISTERED_LEASES = 1,  /* number of the field in taskmq.proto */
-    LINK_WORKERS_MAX = 1000 /* registered on one link; one is usual */
+    REGISTERED_LEASES = 1,   /* number of the field in taskmq.proto */
+    LINK_WORKERS_MAX = 1000, /* registered on one link; one is usual */
+    TAKEN_TEXT_SIZE = 256
 };
 
 static void answer_register (call_t *call, worker_t *worker)
@@ -76,6 +77,21 @@ static bool may_take_over (const link_t *link, const worker_t *worker)
            (restored && link->access.policy == NULL);
 }
 
+/* An id and what is held under it belong to a name, also when the same user has another one now:
+ * the file says with owns= whose tasks go over. */
+static void reply_foreign (call_t *call)
+{
+    char text[TAKEN_TEXT_SIZE];
+    snprintf (
+        text, sizeof (text),
+        "the worker's id belongs to another name than %.64s. If the access file gave its user "
+        "this name meanwhile, start the worker again, or write its name before (uid:NUMBER) "
+        "into owns= of the line",
+        name_text (call->link->identity));
+    deny (call);
+    reply_code (call, TMQ_DENIED, text);
+}
+
 /* It may not have heard, or be another start of the same worker's connection. */
 static void tell_drained (requests_t *self, const worker_t *worker)
 {
@@ -112,8 +128,7 @@ void on_register (call_t *call)
     }
     worker_t *worker = worker_make (self->tasks, link->space, request->worker_id.data);
     if (!may_take_over (link, worker)) {
-        deny (call);
-        reply_code (call, TMQ_DENIED, "the worker's id belongs to somebody else");
+        reply_foreign (call);
         return;
     }
     if (link->serial < worker->serial) { /* it came late: the worker is on a newer link */
