@@ -167,15 +167,58 @@ static void what_cannot_be_published_goes (void **state)
     assert_int_equal (depot_stats (depot).bytes, BYTES);
 }
 
+/* A database that is out of reach: what it is asked for waits. */
+
+static tmq_code_t away_look (void *context, const uint8_t *of, uint64_t bytes, uint64_t *at,
+                             bool *good, vault_word_t *word)
+{
+    (void) context;
+    (void) of;
+    (void) bytes;
+    (void) at;
+    (void) good;
+    snprintf (word->text, sizeof word->text, "the database is away");
+    return TMQ_UNAVAILABLE;
+}
+
+static vault_stats_t away_stats (void *context)
+{
+    (void) context;
+    return (vault_stats_t){0};
+}
+
+/* It is a blob already, and waits for the database: its place is free, the blob stays. */
+static void what_waits_for_the_database_gives_its_place (void **state)
+{
+    (void) state;
+    const vault_t vault = {.look = away_look, .stats = away_stats};
+    depot_use (depot, &vault);
+    assert_int_equal (put_rest (&upload).code, TMQ_UNAVAILABLE);
+    assert_int_equal (depot_stats (depot).uploads, 1);
+    assert_int_equal (drop (&upload).code, TMQ_CONFLICT);
+    assert_int_equal (depot_stats (depot).uploads, 0);
+    assert_int_equal (depot_stats (depot).bytes, BYTES);
+    expect_contents ();
+    assert_int_equal (begin (&upload).code, TMQ_UNAVAILABLE); /* nobody hears that it is there */
+    depot_use (depot, NULL);
+    assert_int_equal (drop (&upload).code, TMQ_CONFLICT);
+    assert_true (begin (&upload).whole);
+    assert_int_equal (depot_stats (depot).bytes, BYTES);
+}
+
 int main (void)
 {
     stage_begin ();
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (its_place_and_room_are_free_at_once), TEST (what_is_not_there_is_told),
-        TEST (what_stands_still_goes_too),          TEST (a_blob_stays),
-        TEST (an_upload_of_others_goes_on),         TEST (it_waits_for_the_turns_of_others),
+        TEST (its_place_and_room_are_free_at_once),
+        TEST (what_is_not_there_is_told),
+        TEST (what_stands_still_goes_too),
+        TEST (a_blob_stays),
+        TEST (an_upload_of_others_goes_on),
+        TEST (it_waits_for_the_turns_of_others),
         TEST (what_cannot_be_published_goes),
+        TEST (what_waits_for_the_database_gives_its_place),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
