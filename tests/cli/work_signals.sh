@@ -170,3 +170,31 @@ signal heir TERM
 ended heir 0
 signal worker TERM
 ended worker 0
+
+# A result on its way is taken back when its worker gives up its task: nothing of it stays at the broker.
+part_of_upload ()
+{
+    find .taskmq/blobs/uploads -type f -links 1 -size +0 2>/dev/null
+}
+on_its_way ()
+{
+    kill -STOP "$broker_pid"
+    [ -n "$(find .taskmq/blobs/uploads -type f -links 1 -size +0 -size -14000k)" ] && return 0
+    kill -CONT "$broker_pid" # it was quicker than we are, or is slower
+    return 1
+}
+spawn bringing taskctl work bring -- sh -c 'cat; head -c 16000000 /dev/urandom'
+submit bring
+until on_its_way; do
+    [ "$(status_of "$id")" != completed ] || submit bring
+done
+signal bringing TERM
+eventually grep -q 'finishing 1 task;' bringing.err
+signal bringing TERM
+kill -CONT "$broker_pid"
+ended bringing 143
+taken_back ()
+{
+    [ -z "$(part_of_upload)" ]
+}
+eventually taken_back

@@ -121,17 +121,38 @@ static void an_upload_is_an_errand (void **state)
     rig_settle (rig);
 }
 
-/* What comes of it is the files' thread's; nobody may name the blob for it. */
-static void an_upload_is_taken_back (void **state)
+static uint64_t send_drop (rig_t *rig, size_t peer)
 {
-    rig_t *rig = *state;
     Taskmq__Blob blob = blob_of (BYTES);
     Taskmq__BlobDrop drop = TASKMQ__BLOB_DROP__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     drop.blob = &blob;
     request.op_case = TASKMQ__REQUEST__OP_BLOB_DROP;
     request.blob_drop = &drop;
-    uint64_t asked = rig_send (rig, 0, &request, NULL, 0);
+    return rig_send (rig, peer, &request, NULL, 0);
+}
+
+/* It is often the last thing that a client says. */
+static void it_is_done_though_its_link_ends (void **state)
+{
+    rig_t *rig = *state;
+    send_begin (rig, 0);
+    send_drop (rig, 0);
+    rig_goodbye (rig, 0);
+    rig_settle (rig);
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_non_null (errand);
+    assert_int_equal (errand->op, TASKMQ__REQUEST__OP_BLOB_DROP);
+    engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+    assert_null (engine_errand_next (rig->engine));
+}
+
+/* What comes of it is the files' thread's; nobody may name the blob for it. */
+static void an_upload_is_taken_back (void **state)
+{
+    rig_t *rig = *state;
+    uint64_t asked = send_drop (rig, 0);
     errand_t *errand = engine_errand_next (rig->engine);
     assert_int_equal (errand->op, TASKMQ__REQUEST__OP_BLOB_DROP);
     assert_memory_equal (errand->blob, hash, sizeof (hash));
@@ -594,6 +615,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (an_upload_is_an_errand),
         TEST (an_upload_is_taken_back),
+        TEST (it_is_done_though_its_link_ends),
         TEST (uploads_have_limits),
         TEST (nobody_has_all_places),
         TEST (a_read_waits_for_what_names_the_blob),

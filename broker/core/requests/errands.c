@@ -215,7 +215,9 @@ void errand_jobs_drop_link (requests_t *self, link_t *link)
          node = list_pop_front (&link->errands)) {
         errand_job_t *job = LIST_ITEM (node, errand_job_t, of_link);
         job->link = NULL;
-        if (!job->given) /* it may have been cut because it has no right any more */
+        /* It may have been cut because it has no right any more. To take an upload back needs none,
+         * and is often the last thing that a client says. */
+        if (!job->given && job->errand.op != TASKMQ__REQUEST__OP_BLOB_DROP)
             job_free (self, job);
     }
 }
