@@ -19,6 +19,7 @@ enum {
     LASTING_BY = 27, /* of those that stay few have blobs, so that many small ones do, too */
     NAMED_BY = 2,    /* every so manieth task has a blob for a payload, … */
     BROUGHT_BY = 2,  /* … or brings one as its result */
+    DROPS_BY = 4,    /* uploads are taken back in every so manieth seed: what others find stays */
     OFTEN = 6,       /* the first blobs are uploaded all the time, the others now and then */
     YOUNG_MS = 2000,
     PART_PAYLOAD = 1,
@@ -255,7 +256,7 @@ static void carrier_tick (client_t *client)
         ask_for_part (client);
     } else if (!self->begun || rng_chance (rng, 100)) {
         begin (client, self);
-    } else if (rng_chance (rng, 30)) {
+    } else if (client->world->options.seed % DROPS_BY == 2 && rng_chance (rng, 30)) {
         drop (client, self);
     } else {
         send_chunk (client, self);
