@@ -154,7 +154,8 @@ typedef struct tmq_client_options {
     size_t completions_max;     /* asynchronous operations without an answer, and completions that
                                    were not polled; one more gives TMQ_OUTBOX_FULL. Default
                                    100,000 */
-    uint32_t reconnect_ms_min;  /* first pause before a new connection; it doubles up to … */
+    uint32_t reconnect_ms_min;  /* first pause before a new connection, one for a round in which
+                                   each endpoint is tried once; it doubles up to … */
     uint32_t reconnect_ms_max; /* … this one, with jitter. Default 100, and 0: 5,000, or 1,000 with
                                    more than one endpoint, where another broker may take over */
     bool log;                  /* also deliver TMQ_OP_LOG completions about the connection */

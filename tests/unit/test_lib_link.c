@@ -145,24 +145,41 @@ static void a_pause_of_the_process_is_not_silence (void **state)
     rig_free (rig);
 }
 
-static void pauses_grow_and_endpoints_take_turns (void **state)
+static void until_wanted (rig_t *rig)
 {
-    (void) state;
+    while (core_link_wanted (rig->core).connection == 0)
+        rig_pass (rig, 10);
+}
+
+static core_config_t pair_config (void)
+{
     static const char *const endpoints[] = {"tcp://127.0.0.1:1", "tcp://127.0.0.1:2"};
     core_config_t config = rig_config ();
     config.endpoints = endpoints;
     config.endpoints_count = 2;
+    return config;
+}
+
+/* A pause follows on each endpoint's try, not on each try. */
+static void pauses_grow_and_endpoints_take_turns (void **state)
+{
+    (void) state;
+    core_config_t config = pair_config ();
     rig_t *rig = rig_new (&config);
     int64_t previous_ms = 0;
     size_t alike = 0;
     for (size_t i = 0; i < 30; i++) {
-        assert_int_equal (core_link_wanted (rig->core).endpoint, i % 2);
-        rig_cut (rig);
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal (core_link_wanted (rig->core).endpoint, k);
+            rig_cut (rig);
+            core_tick (rig->core, rig->now_ms);
+        }
+        assert_int_equal (core_link_wanted (rig->core).connection, 0);
         int64_t pause_ms = core_next_due (rig->core) - rig->now_ms;
         assert_in_range (pause_ms, 100, 5000);
-        if (i < 2)
+        if (i < 1)
             assert_in_range (pause_ms, 100, 125);
-        if (i >= 12) { /* 100 ms were doubled six times: the longest, still with jitter */
+        if (i >= 6) { /* 100 ms were doubled six times: the longest, still with jitter */
             assert_in_range (pause_ms, 3750, 5000);
             alike += pause_ms == previous_ms ? 1 : 0;
         }
@@ -170,6 +187,125 @@ static void pauses_grow_and_endpoints_take_turns (void **state)
         rig_pass (rig, pause_ms);
     }
     assert_in_range (alike, 0, 2);
+    rig_free (rig);
+}
+
+/* Also behind a link that was good: one that took over is found without a pause for each endpoint
+ * before it. */
+static void behind_a_lost_link_a_round_has_one_pause (void **state)
+{
+    (void) state;
+    core_config_t config = pair_config ();
+    rig_t *rig = rig_linked (&config);
+    uint64_t first = core_link_wanted (rig->core).connection;
+    rig_cut (rig);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_pass (rig, 125);
+    assert_int_equal (core_link_wanted (rig->core).endpoint, 0);
+    rig_cut (rig);
+    core_tick (rig->core, rig->now_ms);
+    assert_int_equal (core_link_wanted (rig->core).endpoint, 1);
+    rig_welcome (rig);
+    assert_int_equal (core_link_wanted (rig->core).connection, first + 2);
+    rig_free (rig);
+}
+
+/* Brokers that refuse at once are not hammered: each is tried once in a pause. */
+static void the_tries_in_a_second_are_bounded (void **state)
+{
+    (void) state;
+    core_config_t config = pair_config ();
+    config.reconnect_ms_max = 1000;
+    rig_t *rig = rig_new (&config);
+    uint64_t tries = 0;
+    for (int64_t ms = 0; ms < 60000; ms++) {
+        while (core_link_wanted (rig->core).connection != 0) {
+            rig_cut (rig);
+            core_tick (rig->core, rig->now_ms);
+            tries++;
+        }
+        rig_pass (rig, 1);
+    }
+    assert_in_range (tries, 2 * 60, 2 * (60 * 4 / 3 + 4));
+    rig_free (rig);
+}
+
+static void one_that_stands_still_is_tried_last (void **state)
+{
+    (void) state;
+    core_config_t config = pair_config ();
+    rig_t *rig = rig_linked (&config);
+    rig_pass (rig, 4 * TMQ_HEARTBEAT_MS);
+    until_wanted (rig);
+    assert_int_equal (core_link_wanted (rig->core).endpoint, 1);
+    rig_free (rig);
+}
+
+static void assert_reason (rig_t *rig, const char *text)
+{
+    tmq_error_t error;
+    bool final = false;
+    assert_int_equal (core_link_state (rig->core, &error, &final), TMQ_UNREACHABLE);
+    assert_false (final);
+    assert_string_equal (error.text, text);
+}
+
+static void fail_with (rig_t *rig, const char *text)
+{
+    core_link_failed (rig->core, core_link_wanted (rig->core).connection, TMQ_UNREACHABLE, text,
+                      rig->now_ms);
+    core_tick (rig->core, rig->now_ms);
+}
+
+static void each_endpoint_is_named_with_its_reason (void **state)
+{
+    (void) state;
+    core_config_t config = pair_config ();
+    rig_t *rig = rig_new (&config);
+    fail_with (rig, "no connection");
+    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: no connection");
+    fail_with (rig, "nobody listens there");
+    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: no connection; tcp://127.0.0.1:2: nobody "
+                        "listens there");
+    until_wanted (rig);
+    fail_with (rig, "no answer");
+    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: no answer; tcp://127.0.0.1:2: nobody "
+                        "listens there");
+    rig_welcome (rig);
+    rig_cut (rig); /* what was wrong before the welcome is past */
+    assert_reason (rig, "cannot reach tcp://127.0.0.1:2: the connection ended");
+    rig_free (rig);
+}
+
+static void a_text_of_many_long_endpoints_is_bounded (void **state)
+{
+    (void) state;
+    char uri[256];
+    char reason[300];
+    const char *endpoints[6];
+    core_config_t config = rig_config ();
+    memset (uri, 'u', sizeof uri);
+    memset (reason, 'r', sizeof reason);
+    memcpy (uri, "tcp://", 6);
+    strcpy (uri + sizeof uri - 6, ":5560");
+    reason[sizeof reason - 1] = '\0';
+    for (size_t i = 0; i < 6; i++)
+        endpoints[i] = uri;
+    config.endpoints = endpoints;
+    config.endpoints_count = 6;
+    rig_t *rig = rig_new (&config);
+    for (size_t i = 0; i < 6; i++)
+        fail_with (rig, reason);
+    tmq_error_t error;
+    bool final;
+    core_link_state (rig->core, &error, &final);
+    size_t named = 0;
+    for (const char *at = error.text; (at = strstr (at, ":5560: rrrr")) != NULL; at++)
+        named++;
+    assert_int_equal (named, 4);
+    assert_non_null (strstr (error.text, "cannot reach ...u"));
+    assert_string_equal (error.text + strlen (error.text) - strlen ("; and 2 more"),
+                         "; and 2 more");
     rig_free (rig);
 }
 
@@ -281,12 +417,6 @@ static void assert_link (rig_t *rig, tmq_link_state_t state, int code, const cha
     rig_no_answer (rig);
 }
 
-static void until_wanted (rig_t *rig)
-{
-    while (core_link_wanted (rig->core).connection == 0)
-        rig_pass (rig, 10);
-}
-
 static void the_link_tells_when_it_comes_and_goes (void **state)
 {
     (void) state;
@@ -350,11 +480,8 @@ static void fail_fast_ends_what_nobody_can_serve (void **state)
 static void with_several_endpoints_nothing_is_certain (void **state)
 {
     (void) state;
-    static const char *const endpoints[] = {"tcp://127.0.0.1:1", "tcp://127.0.0.1:2"};
-    core_config_t config = rig_config ();
+    core_config_t config = pair_config ();
     config.fail_fast = true;
-    config.endpoints = endpoints;
-    config.endpoints_count = 2;
     rig_t *rig = rig_new (&config);
     rig_submit (rig, 1, CORE_NEVER);
     nobody_there (rig);
@@ -395,6 +522,11 @@ int main (void)
         cmocka_unit_test (silence_of_three_heartbeats_is_death),
         cmocka_unit_test (a_pause_of_the_process_is_not_silence),
         cmocka_unit_test (pauses_grow_and_endpoints_take_turns),
+        cmocka_unit_test (behind_a_lost_link_a_round_has_one_pause),
+        cmocka_unit_test (the_tries_in_a_second_are_bounded),
+        cmocka_unit_test (one_that_stands_still_is_tried_last),
+        cmocka_unit_test (each_endpoint_is_named_with_its_reason),
+        cmocka_unit_test (a_text_of_many_long_endpoints_is_bounded),
         cmocka_unit_test (a_connection_that_takes_nothing_is_given_up),
         cmocka_unit_test (authentication_errors_are_final),
         cmocka_unit_test (a_refused_hello_is_final_or_not),

@@ -52,13 +52,14 @@ bool core_link_is_up (const core_link_t *self)
 
 /* The end of a link. */
 
-/* One round over all endpoints waits the same pause, the next one twice as long. With a quarter of
- * jitter, also at the longest pause: those that lost the broker together come back spread. */
+/* One round tries each endpoint once, without a pause in between; then there is one, twice as long as
+ * that before it. So nobody is tried more often than once in a pause. With a quarter of jitter, also
+ * at the longest pause: those that lost the broker together come back spread. */
 static int64_t reconnect_pause (core_link_t *self)
 {
     int64_t min = self->config->reconnect_ms_min;
     int64_t max = self->config->reconnect_ms_max;
-    size_t round = self->failures / self->config->endpoints_count;
+    unsigned round = self->failures;
     int64_t pause = min;
     while (round-- > 0 && pause < max)
         pause *= 2;
@@ -77,22 +78,77 @@ static void lose (core_link_t *self, unsigned more)
     self->news |= CORE_LINK_NEWS_LOST | more;
 }
 
+/* As much of a text as there is room for: its end, which tells more of a URI. */
+static void put_end (char *out, size_t size, const char *text)
+{
+    size_t length = strlen (text);
+    if (length < size) {
+        memcpy (out, text, length + 1);
+        return;
+    }
+    const char *at = text + length - (size - sizeof "...");
+    while (((unsigned char) *at & 0xc0) == 0x80) /* not in the middle of a character */
+        at++;
+    snprintf (out, size, "...%s", at);
+}
+
+/* Each endpoint with its own reason, in an even share of the room. */
+static void put_reasons (core_link_t *self)
+{
+    char uri[sizeof self->text];
+    size_t count = self->config->endpoints_count;
+    size_t shown = count < CORE_LINK_REASONS_MAX ? count : CORE_LINK_REASONS_MAX;
+    size_t share = (sizeof self->text - sizeof "cannot reach ; and 4294967295 more") / shown;
+    size_t length = (size_t) snprintf (self->text, sizeof self->text, "cannot reach");
+    const char *mark = " ";
+    for (size_t i = 0; i < shown; i++) {
+        const char *reason = self->reasons[i];
+        if (reason[0] == '\0')
+            continue;
+        put_end (uri, share - strlen (reason) - sizeof "; : ", self->config->endpoints[i]);
+        length += (size_t) snprintf (self->text + length, sizeof self->text - length, "%s%s: %s",
+                                     mark, uri, reason);
+        mark = "; ";
+    }
+    if (count > shown)
+        snprintf (self->text + length, sizeof self->text - length, "; and %zu more", count - shown);
+}
+
+static void put_text (core_link_t *self, const char *text)
+{
+    if (self->config->endpoints_count == 1) {
+        snprintf (self->text, sizeof self->text, "cannot reach %s: %s", self->config->endpoints[0],
+                  text);
+        return;
+    }
+    if (self->endpoint < CORE_LINK_REASONS_MAX)
+        snprintf (self->reasons[self->endpoint], sizeof self->reasons[0], "%s", text);
+    put_reasons (self);
+}
+
+/* The next endpoint is tried at once, unless each was tried since the last pause. */
 static void link_pause (core_link_t *self, const char *text)
 {
     bool was_up = self->stage == CORE_LINK_UP;
-    self->absent = 0;
+    self->absent = false;
     if (was_up && self->now_ms - self->up_since_ms >= self->config->reconnect_ms_max)
         self->failures = 0;
-    snprintf (self->text, sizeof self->text, "cannot reach %s: %s",
-              self->config->endpoints[self->endpoint], text);
+    put_text (self, text);
     self->hint[0] = '\0';
     self->code = TMQ_UNREACHABLE;
     self->stage = CORE_LINK_PAUSE;
-    self->due_ms = self->now_ms + reconnect_pause (self);
-    self->failures++;
-    if (!was_up)
+    self->due_ms = self->now_ms;
+    if (!was_up) {
         self->endpoint = (self->endpoint + 1) % self->config->endpoints_count;
-    lose (self, CORE_LINK_NEWS_TEXT);
+        self->tried++;
+    }
+    bool round_ends = was_up || self->tried >= self->config->endpoints_count;
+    if (round_ends) {
+        self->due_ms += reconnect_pause (self);
+        self->failures++;
+        self->tried = 0;
+    }
+    lose (self, round_ends ? CORE_LINK_NEWS_TEXT : 0);
 }
 
 /* Ends for good. */
@@ -132,28 +188,25 @@ void core_link_ended (core_link_t *self, int code, const char *text)
 bool core_link_is_absent (const core_link_t *self)
 {
     return self->config->fail_fast && self->connects == 0 && self->stage == CORE_LINK_PAUSE &&
-           self->absent > 0 && self->config->endpoints_count == 1;
+           self->absent && self->config->endpoints_count == 1;
 }
 
 void core_link_absent (core_link_t *self, const char *text, const char *hint)
 {
-    size_t absent = self->absent + 1;
     core_link_ended (self, TMQ_UNREACHABLE, text);
     if (self->stage != CORE_LINK_PAUSE)
         return;
-    self->absent = absent;
+    self->absent = true;
     snprintf (self->hint, sizeof self->hint, "%s", hint);
     if (core_link_is_absent (self))
         self->news |= CORE_LINK_NEWS_ABSENT;
-    else if (self->connects == 0 && absent < self->config->endpoints_count)
-        self->due_ms = self->now_ms; /* the next endpoint, without a pause */
 }
 
 void core_link_hurry (core_link_t *self)
 {
     if (!core_link_is_absent (self))
         return;
-    self->absent = 0;
+    self->absent = false;
     self->due_ms = self->now_ms;
 }
 
@@ -244,6 +297,8 @@ static bool welcome (core_link_t *self, const Taskmq__Welcome *in)
     self->stage = CORE_LINK_UP;
     self->code = TMQ_OK;
     self->text[0] = '\0';
+    self->tried = 0;
+    memset (self->reasons, 0, sizeof self->reasons);
     self->changes++;
     self->connects++;
     self->missed = 0;
@@ -305,6 +360,8 @@ static bool beat (core_link_t *self)
     if (self->missed >= TMQ_HEARTBEATS_MISSED_MAX - 1 &&
         self->now_ms - self->heard_ms >= patience_ms) {
         link_pause (self, "no sign of life");
+        /* One that stands still is taken over from: the next one first. */
+        self->endpoint = (self->endpoint + 1) % self->config->endpoints_count;
         return false;
     }
     self->heard = false;

@@ -17,7 +17,7 @@
 #include "taskmq.pb-c.h"
 
 typedef enum core_link_stage {
-    CORE_LINK_PAUSE = 0, /* until due_ms, then the next endpoint is tried */
+    CORE_LINK_PAUSE = 0, /* until due_ms, then an endpoint is tried */
     CORE_LINK_OPENING,   /* a connection is wanted; until it takes the hello */
     CORE_LINK_HELLO,     /* the hello is on its way */
     CORE_LINK_UP,
@@ -33,6 +33,12 @@ typedef enum core_link_news {
     CORE_LINK_NEWS_ABSENT = 8 /* fail_fast: nobody is there, what is open ends */
 } core_link_news_t;
 
+enum {
+    CORE_LINK_REASONS_MAX = 4,   /* endpoints that a text names, the first ones */
+    CORE_LINK_REASON_BYTES = 96, /* of the reason of one of several */
+    CORE_LINK_TEXT_BYTES = 512   /* of all of them */
+};
+
 typedef struct core_link {
     const core_config_t *config;
     char ns[TMQ_NAME_LENGTH_MAX + 1];
@@ -47,7 +53,8 @@ typedef struct core_link {
     int64_t up_since_ms;
     int64_t due_ms;    /* when the stage's patience, or the heartbeat's interval, ends */
     int64_t now_ms;    /* newest time that was heard of */
-    unsigned failures; /* in a row */
+    unsigned failures; /* rounds over all endpoints in a row */
+    size_t tried;      /* endpoints since the last pause */
     unsigned missed;   /* heartbeats without any message since */
     bool hello_due;
     bool heard;       /* something was received since the last heartbeat */
@@ -58,11 +65,13 @@ typedef struct core_link {
     size_t info_endpoint;
     uint32_t heartbeat_ms;
     int code; /* why there is no link, TMQ_OK when there is one */
-    char text[256];
-    char hint[160];    /* what one may do about it, or empty */
-    size_t absent;     /* endpoints in a row at which certainly nobody is */
-    uint64_t changes;  /* of what code and text say */
-    uint64_t connects; /* welcomes */
+    char text[CORE_LINK_TEXT_BYTES];
+    char hint[160]; /* what one may do about it, or empty */
+    char reasons[CORE_LINK_REASONS_MAX][CORE_LINK_REASON_BYTES]; /* of several endpoints, since the
+                                                                    last welcome */
+    bool absent;                                                 /* certainly nobody is there */
+    uint64_t changes;                                            /* of what code and text say */
+    uint64_t connects;                                           /* welcomes */
 } core_link_t;
 
 /* config is borrowed. */
