@@ -46,6 +46,7 @@ static int settle_timeout (app_t *app)
         (!duration_parse (&ms, text, NULL) || ms == 0 || ms >= UINT32_MAX))
         return usage_error (app, "a duration with its unit, such as 500ms or 5s",
                             "TASKMQ_TIMEOUT is '%s'", text);
+    app->timeout_is_given = args_has (&app->args, OPT_TIMEOUT) || (text && *text);
     app->timeout_ms = (uint32_t) args_number (&app->args, OPT_TIMEOUT, (uint64_t) ms);
     return 0;
 }

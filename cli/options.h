@@ -36,7 +36,7 @@ static const option_spec_t global_options[] = {
     {OPT_OUTPUT, "output", 'o', KIND_FORMAT, 0, 0, "FORMAT",
      "table, wide, json, jsonl or id (TASKMQ_OUTPUT)"},
     {OPT_TIMEOUT, "timeout", 0, KIND_DURATION, 1, WAIT_MAX, "DURATION",
-     "for one request; default 5s (TASKMQ_TIMEOUT)"},
+     "for one request; default 5s, with several endpoints 15s (TASKMQ_TIMEOUT)"},
     {OPT_COLOR, "color", 0, KIND_COLOR, 0, 0, "WHEN", "auto, always or never"},
     {OPT_NO_PAGER, "no-pager", 0, KIND_FLAG, 0, 0, NULL,
      "write long output straight to the terminal, not through $PAGER or less"},

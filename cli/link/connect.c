@@ -15,7 +15,12 @@
 #include "screen/output.h"
 #include "units.h"
 
-enum { LOOK_AGAIN_MS = 50 };
+enum {
+    LOOK_AGAIN_MS = 50,
+    TAKE_OVER_MS =
+        15000 /* a lease, and the reading of 100,000 live tasks on a machine with other work:
+                            docs/CLUSTER.md has the figures */
+};
 
 /* Those of the command line, as TASKMQ_ENDPOINT would hold them; "" if it has none. */
 static char *given_endpoints (const app_t *app, const char ***uris, size_t *count)
@@ -59,6 +64,19 @@ static void tell_connection (const app_t *app, const tmq_broker_info_t *info,
             info->endpoint, info->identity, info->broker, info->generation, info->epoch, info->seq);
 }
 
+/* Another one of several brokers may be taking over, which a request has to outlast. */
+static void settle_timeout (app_t *app)
+{
+    tmq_whoami_t who = {.size = sizeof who};
+    if (app->timeout_is_given || tmq_client_whoami (&who, app->client) != TMQ_OK)
+        return;
+    if (who.endpoints_count < 2)
+        return;
+    app->timeout_ms = TAKE_OVER_MS;
+    detail (app, "of %" PRIu32 " endpoints another one may be taking over: --timeout is %d s",
+            who.endpoints_count, TAKE_OVER_MS / 1000);
+}
+
 /* A client that is connected, or the reason. Until the deadline it also waits for a directory that
  * does not exist yet. */
 static int start_client (app_t *app, const char *const *uris, size_t count, uint64_t deadline_ms,
@@ -80,6 +98,8 @@ static int start_client (app_t *app, const char *const *uris, size_t count, uint
         nanosleep (&(struct timespec){0, LOOK_AGAIN_MS * 1000000L}, NULL);
         code = tmq_client_new (&app->client, &options, error);
     }
+    if (code == TMQ_OK)
+        settle_timeout (app);
     if (code == TMQ_OK)
         code = tmq_client_connect (app->client, app->timeout_ms, error);
     const char *owner = args_text (&app->args, OPT_ON_BEHALF);
@@ -109,7 +129,7 @@ static int try_until (app_t *app, uint64_t deadline_ms, tmq_broker_info_t *info,
     }
     if (!*given) {
         free (given);
-        given = must_copy (who.endpoint);
+        given = must_copy (who.endpoints);
     }
     app->endpoint = given;
     app->key_file = who.key_file[0] ? must_copy (who.key_file) : NULL;

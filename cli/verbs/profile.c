@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/exit.h"
+#include "base/memory.h"
 #include "ids.h"
 #include "link/connect.h"
 #include "profile.h"
@@ -120,6 +121,35 @@ static int profile_add (app_t *app)
 
 /* list and show. */
 
+/* All of them, as TASKMQ_ENDPOINT would hold them. The caller frees it. */
+static char *all_endpoints (const profile_t *profile)
+{
+    size_t length = 1;
+    for (size_t i = 0; i < profile->count; i++)
+        length += strlen (profile->lines[i].value) + 1;
+    char *out = must_alloc (length);
+    char *end = out;
+    for (size_t i = 0; i < profile->count; i++) {
+        if (strcmp (profile->lines[i].key, "endpoint") != 0)
+            continue;
+        if (end > out)
+            *end++ = ' ';
+        end = stpcpy (end, profile->lines[i].value);
+    }
+    *end = '\0';
+    return out;
+}
+
+static void write_endpoints (json_writer_t *writer, const profile_t *profile)
+{
+    json_write_key (writer, "endpoints");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < profile->count; i++)
+        if (strcmp (profile->lines[i].key, "endpoint") == 0)
+            json_write_text (writer, profile->lines[i].value);
+    json_write_array_end (writer);
+}
+
 static void list_one (const app_t *app, items_t *items, table_t *table, const char *name,
                       const char *chosen)
 {
@@ -134,7 +164,9 @@ static void list_one (const app_t *app, items_t *items, table_t *table, const ch
     if (table) {
         table_row (table);
         table_set (table, 0, "%s", name);
-        table_set (table, 1, "%s", endpoint ? endpoint : "");
+        char *endpoints = all_endpoints (&profile);
+        table_set (table, 1, "%s", endpoints);
+        free (endpoints);
         table_set (table, 2, "%s", ns ? ns : "");
         table_set (table, 3, "%s", is_chosen ? "yes" : "");
     } else {
@@ -144,6 +176,7 @@ static void list_one (const app_t *app, items_t *items, table_t *table, const ch
         json_write_text (writer, name);
         json_write_key (writer, "endpoint");
         json_write_text (writer, endpoint);
+        write_endpoints (writer, &profile);
         json_write_key (writer, "namespace");
         json_write_text (writer, ns);
         json_write_key (writer, "default");

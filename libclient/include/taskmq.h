@@ -272,6 +272,9 @@ typedef struct tmq_whoami {
                                               a line, "common" or NAME=PATTERN */
     bool connected;          /* the broker has welcomed us, and the connection was not lost since */
     uint64_t blob_bytes_max; /* of a payload or result that is larger than a frame */
+    uint32_t endpoints_count; /* that are tried in turn */
+    char endpoints[2048]; /* all of them in their order, with spaces between, as TASKMQ_ENDPOINT of
+                             another client takes them. As many as fit; a directory's: the newest */
 } tmq_whoami_t;
 /* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,
  * TMQ_FORKED. */

@@ -51,6 +51,22 @@ run 3 env TASKMQ_ENDPOINT=ipc:///nonexistent/x taskctl ping
 run 0 env TASKMQ_ENDPOINT=ipc:///nonexistent/x taskctl -e "$uri" ping
 run 0 env TASKMQ_ENDPOINT="ipc:///nonexistent/x $uri" taskctl ping
 run 0 taskctl -e ipc:///nonexistent/x -e "$uri" ping
+run 3 taskctl --timeout 300ms -e ipc:///nonexistent/x -e tcp://127.0.0.1:1 ping
+err_has 'cannot reach ipc:///nonexistent/x: there is no such socket; tcp://127.0.0.1:1: nobody listens'
+
+# With several endpoints a request may take as long as a take-over, unless somebody says otherwise; and
+# a program that a worker runs knows all of them, too.
+run 0 env -u TASKMQ_TIMEOUT taskctl -v -e ipc:///nonexistent/x -e "$uri" ping
+err_has 'of 2 endpoints another one may be taking over: --timeout is 15 s$'
+run 0 env -u TASKMQ_TIMEOUT taskctl -v --timeout 20s -e ipc:///nonexistent/x -e "$uri" ping
+err_lacks 'taking over'
+run 0 env -u TASKMQ_TIMEOUT taskctl -v -e "$uri" ping
+err_lacks 'taking over'
+submit where
+run 0 env TASKMQ_ENDPOINT="ipc:///nonexistent/x $uri" \
+    taskctl work where --max-tasks 1 -- sh -c 'printf %s "$TASKMQ_ENDPOINT"'
+run 0 taskctl result "$id"
+[ "$(cat out)" = "ipc:///nonexistent/x $uri" ] || fail "a task knows $(cat out)"
 cd / || exit 1
 (cd "$room" && run 0 env TASKMQ_ENDPOINT="$uri" taskctl ping) || exit 1
 cd "$room" || exit 1

@@ -500,6 +500,23 @@ static int64_t clock_ahead_ms (const core_rights_t *rights)
            ((int64_t) wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
 }
 
+/* All that are tried, as far as there is room. */
+static void put_endpoints (tmq_whoami_t *out, const tmq_client_t *client)
+{
+    char uri[KEYRING_URI_SIZE];
+    size_t length = 0;
+    const places_t *places = &client->places;
+    out->endpoints_count = places->directory != NULL ? 1 : (uint32_t) places->count;
+    if (places->directory != NULL)
+        snprintf (out->endpoints, sizeof out->endpoints, "%s", out->endpoint);
+    for (size_t i = 0; places->directory == NULL && i < places->count; i++) {
+        keyring_uri (&client->keys, &places->list[i], uri);
+        if (length + strlen (uri) + 2 > sizeof out->endpoints)
+            return;
+        length += (size_t) sprintf (out->endpoints + length, "%s%s", i > 0 ? " " : "", uri);
+    }
+}
+
 int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
 {
     client = client_base (client);
@@ -530,6 +547,7 @@ int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
               : client->server_text[0] ? "?server_key="
                                        : "",
               client->server_text);
+    put_endpoints (&who, client);
     if (who.key[0] != '\0' && client->keys.file != NULL)
         snprintf (who.key_file, sizeof who.key_file, "%s", client->keys.file);
     if (rights->has_server)

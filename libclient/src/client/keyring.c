@@ -149,6 +149,19 @@ static const key_public_t *server_of (const keyring_t *self, const place_t *plac
     return self->has_server && (!self->far_only || places_is_far (place)) ? &self->server : NULL;
 }
 
+void keyring_uri (const keyring_t *self, const place_t *place, char out[KEYRING_URI_SIZE])
+{
+    char text[KEY_TEXT_SIZE] = "";
+    const key_public_t *server = server_of (self, place);
+    if (server != NULL)
+        key_text_public (text, server);
+    snprintf (out, KEYRING_URI_SIZE, "%s%s%s", place->uri,
+              place->insecure  ? "?insecure"
+              : server != NULL ? "?server_key="
+                               : "",
+              text);
+}
+
 /* What a place needs and we have not; false if nothing. */
 static bool is_missing (const keyring_t *self, const place_t *place,
                         char text[sizeof ((absence_t *) 0)->text])

@@ -41,6 +41,9 @@ int keyring_open (keyring_t *out, const places_t *places, const tmq_client_optio
                   tmq_error_t *error);
 void keyring_close (keyring_t *self);
 
+enum { KEYRING_URI_SIZE = PLACES_URI_BYTES_MAX + KEY_TEXT_SIZE + 16 };
+/* The place as another client takes it: with the broker's key, if it has one. */
+void keyring_uri (const keyring_t *self, const place_t *place, char out[KEYRING_URI_SIZE]);
 /* Whether the connection to that place is by CURVE, and with which keys; the caller wipes *out.
  * False with the reason if it cannot be made. */
 bool keyring_use (keyring_t *self, const place_t *place, curve_t *out, bool *is_curve,
