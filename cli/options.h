@@ -159,7 +159,7 @@ static const option_spec_t invite_options[] = {
      "how long it is good; default 1h, at most 30d"},
     {OPT_USES, "uses", 0, KIND_NUMBER, 1, 1000, "N", "how often it is good; default 1"},
     {OPT_ADDRESS, "address", 0, KIND_TEXT, 0, 259, "HOST:PORT",
-     "how the other machine reaches the broker, if not by its own address"},
+     "how the other machine reaches the broker, if not by its own address; one for each of a pair"},
     {OPT_INVITED, "name", 0, KIND_TEXT, 0, 66, "NAME", "for whom it is, instead of the operand"},
     END_OF_OPTIONS};
 

@@ -339,10 +339,10 @@ bool key_import (key_secret_t *out, const char *text, char error[KEY_ERROR_SIZE]
 /* Invitations. */
 
 /* What may stand in HOST:PORT, IPv6 in brackets; who connects looks more closely. */
-static bool place_is_good (const char *place, size_t length, char error[KEY_ERROR_SIZE])
+static bool one_is_good (const char *place, size_t length, char error[KEY_ERROR_SIZE])
 {
     const char *colon = memrchr (place, ':', length);
-    if (length > JOIN_PLACE_BYTES_MAX || colon == NULL || colon == place)
+    if (colon == NULL || colon == place)
         return refuse (error, "an address is HOST:PORT, at most %d characters",
                        JOIN_PLACE_BYTES_MAX);
     for (size_t i = 0; i < length; i++)
@@ -357,6 +357,25 @@ static bool place_is_good (const char *place, size_t length, char error[KEY_ERRO
                                                   : 65536 * 10;
     if (digits == 0 || port < 1 || port > 65535)
         return refuse (error, "an address is HOST:PORT, with a port from 1 to 65535");
+    return true;
+}
+
+/* One, or those of several brokers of which one owns the tasks, with commas between. */
+static bool place_is_good (const char *place, size_t length, char error[KEY_ERROR_SIZE])
+{
+    size_t count = 0;
+    if (length > JOIN_PLACE_BYTES_MAX)
+        return refuse (error, "an address is HOST:PORT; all have at most %d characters",
+                       JOIN_PLACE_BYTES_MAX);
+    for (size_t at = 0; at <= length; count++) {
+        const char *comma = memchr (place + at, ',', length - at);
+        const size_t end = comma == NULL ? length : (size_t) (comma - place);
+        if (count == JOIN_PLACES_MAX)
+            return refuse (error, "more than %d addresses HOST:PORT", JOIN_PLACES_MAX);
+        if (!one_is_good (place + at, end - at, error))
+            return false;
+        at = end + 1;
+    }
     return true;
 }
 

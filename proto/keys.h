@@ -26,8 +26,9 @@ enum {
     KEY_Z85_SIZE = KEY_Z85_LENGTH + 1,
     KEY_ERROR_SIZE = 200,
     JOIN_SEED_BYTES = 16,
-    JOIN_PLACE_BYTES_MAX = 259, /* a host name of 253 bytes, a colon and a port */
-    JOIN_TEXT_SIZE = 509        /* of an invitation with the longest place, and the NUL */
+    JOIN_PLACE_BYTES_MAX = 259, /* a host name of 253 bytes, a colon and a port; or several */
+    JOIN_PLACES_MAX = 4,
+    JOIN_TEXT_SIZE = 509 /* of an invitation with the longest place, and the NUL */
 };
 
 typedef struct key_public {
@@ -60,7 +61,7 @@ bool key_import (key_secret_t *out, const char *text, char error[KEY_ERROR_SIZE]
 typedef struct join {
     key_public_t server;
     uint8_t seed[JOIN_SEED_BYTES];        /* secret */
-    char place[JOIN_PLACE_BYTES_MAX + 1]; /* HOST:PORT */
+    char place[JOIN_PLACE_BYTES_MAX + 1]; /* HOST:PORT, of several brokers with commas between */
 } join_t;
 
 /* The text is HOST:PORT, as an invitation may have it. */

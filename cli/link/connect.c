@@ -64,13 +64,12 @@ static void tell_connection (const app_t *app, const tmq_broker_info_t *info,
             info->endpoint, info->identity, info->broker, info->generation, info->epoch, info->seq);
 }
 
-/* Another one of several brokers may be taking over, which a request has to outlast. */
-static void settle_timeout (app_t *app)
+/* A take-over is one that a request has to outlast. */
+void app_settle_timeout (app_t *app, tmq_client_t *client)
 {
     tmq_whoami_t who = {.size = sizeof who};
-    if (app->timeout_is_given || tmq_client_whoami (&who, app->client) != TMQ_OK)
-        return;
-    if (who.endpoints_count < 2)
+    if (app->timeout_is_given || tmq_client_whoami (&who, client) != TMQ_OK ||
+        who.endpoints_count < 2)
         return;
     app->timeout_ms = TAKE_OVER_MS;
     detail (app, "of %" PRIu32 " endpoints another one may be taking over: --timeout is %d s",
@@ -99,7 +98,7 @@ static int start_client (app_t *app, const char *const *uris, size_t count, uint
         code = tmq_client_new (&app->client, &options, error);
     }
     if (code == TMQ_OK)
-        settle_timeout (app);
+        app_settle_timeout (app, app->client);
     if (code == TMQ_OK)
         code = tmq_client_connect (app->client, app->timeout_ms, error);
     const char *owner = args_text (&app->args, OPT_ON_BEHALF);

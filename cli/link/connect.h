@@ -15,6 +15,8 @@ int app_connect (app_t *app);
 int app_connect_patiently (app_t *app);
 /* As app_connect, but says nothing: a code of taskmq_types.h, and the reason in error. */
 int app_try (app_t *app, tmq_broker_info_t *info, tmq_error_t *error);
+/* With several endpoints a request may last as long as a take-over, unless --timeout is given. */
+void app_settle_timeout (app_t *app, tmq_client_t *client);
 /* Goes away politely. */
 void app_disconnect (app_t *app);
 

@@ -206,6 +206,21 @@ static void put_invitation (const app_t *app, const tmq_access_t *report, uint64
     put_place (app, report->join);
 }
 
+/* Those that were said, as the line has them; NULL: none. The caller frees it. */
+static char *given_address (const app_t *app)
+{
+    const args_t *args = &app->args;
+    const size_t count = args_count (args, OPT_ADDRESS);
+    size_t length = 1;
+    for (size_t i = 0; i < count; i++)
+        length += strlen (args_nth (args, OPT_ADDRESS, i)->text) + 1;
+    char *out = count ? must_alloc (length) : NULL;
+    char *end = out;
+    for (size_t i = 0; i < count; i++)
+        end += sprintf (end, "%s%s", i ? "," : "", args_nth (args, OPT_ADDRESS, i)->text);
+    return out;
+}
+
 static int invite (app_t *app)
 {
     grants_t grants;
@@ -217,16 +232,18 @@ static int invite (app_t *app)
     int code = read_grants (app, &grants);
     if (code)
         return code;
+    char *address = given_address (app);
     const tmq_trust_t trust = {.name = name ? name : app->args.operands[0],
                                .grants = grants.list,
                                .grants_count = grants.count,
                                .uses = (uint32_t) args_number (&app->args, OPT_USES, 1),
                                .lasts_ms = args_number (&app->args, OPT_FOR, 0),
-                               .address = args_text (&app->args, OPT_ADDRESS)};
+                               .address = address};
     code = app_connect (app);
     if (!code && tmq_invite (&report, app->client, &trust, app->timeout_ms, &error) != TMQ_OK)
         code = access_error (app, &error, NULL);
     grants_free (&grants);
+    free (address);
     if (code)
         return code;
     put_invitation (app, report, trust.uses);

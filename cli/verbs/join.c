@@ -16,6 +16,7 @@
 #include "ids.h"
 #include "key_file.h"
 #include "keys.h"
+#include "link/connect.h"
 #include "link/input.h"
 #include "profile.h"
 #include "screen/output.h"
@@ -32,13 +33,28 @@ typedef struct joining {
     char profile[PATH_MAX];
     char key_file[PATH_MAX];
     join_t join;
-    char endpoint[JOIN_PLACE_BYTES_MAX + sizeof "tcp://"];
+    char uris[JOIN_PLACES_MAX][JOIN_PLACE_BYTES_MAX + sizeof "tcp://"];
+    const char *endpoints[JOIN_PLACES_MAX];
+    size_t endpoints_count;
     char server_key[KEY_TEXT_SIZE];
     char ns[TMQ_NAME_LENGTH_MAX + 1]; /* in which it may do something */
     bool made_key;
 } joining_t;
 
 /* The line. */
+
+/* "HOST:PORT,HOST:PORT" */
+static void take_places (joining_t *self)
+{
+    const char *at = self->join.place;
+    while (*at && self->endpoints_count < JOIN_PLACES_MAX) {
+        const size_t length = strcspn (at, ",");
+        char *uri = self->uris[self->endpoints_count];
+        snprintf (uri, sizeof self->uris[0], "tcp://%.*s", (int) length, at);
+        self->endpoints[self->endpoints_count++] = uri;
+        at += length + (at[length] == ',');
+    }
+}
 
 static int parse (joining_t *self, char *text)
 {
@@ -53,7 +69,7 @@ static int parse (joining_t *self, char *text)
         return code_error (self->app, TMQ_INVALID,
                            "'taskctl invite', on the broker's machine, prints the whole line", "%s",
                            reason);
-    snprintf (self->endpoint, sizeof self->endpoint, "tcp://%s", self->join.place);
+    take_places (self);
     key_text_public (self->server_key, &self->join.server);
     return 0;
 }
@@ -97,10 +113,9 @@ static int connect_as (const joining_t *self, tmq_client_t **out, const char *se
 {
     tmq_client_options_t options;
     tmq_error_t error = {0};
-    const char *endpoint = self->endpoint;
     tmq_client_options_init (&options);
-    options.endpoints = &endpoint;
-    options.endpoints_count = 1;
+    options.endpoints = self->endpoints;
+    options.endpoints_count = self->endpoints_count;
     options.server_key = self->server_key;
     options.key = secret;
     options.key_file = key_file;
@@ -108,6 +123,8 @@ static int connect_as (const joining_t *self, tmq_client_t **out, const char *se
     options.name = "taskctl";
     options.fail_fast = true;
     error.code = tmq_client_new (out, &options, &error);
+    if (error.code == TMQ_OK)
+        app_settle_timeout (self->app, *out);
     if (error.code == TMQ_OK)
         error.code = tmq_client_connect (*out, self->app->timeout_ms, &error);
     if (error.code == TMQ_OK)
@@ -117,7 +134,7 @@ static int connect_as (const joining_t *self, tmq_client_t **out, const char *se
         return code_error (self->app, TMQ_NOT_AUTHENTICATED, "ask for a new line",
                            "the broker at %s does not know this invitation: it has ended, or was "
                            "taken back",
-                           self->endpoint);
+                           self->join.place);
     if (secret && error.code == TMQ_UNREACHABLE)
         return code_error (self->app, TMQ_UNREACHABLE,
                            "if that is not the broker's address from here, ask for a line with "
@@ -217,9 +234,12 @@ static int enroll (joining_t *self, const key_public_t *key, tmq_access_t **repo
 static int save (const joining_t *self)
 {
     char chosen[PROFILE_NAME_SIZE], reason[PROFILE_ERROR_SIZE], text[4 * PATH_MAX];
-    const int length = snprintf (text, sizeof text,
-                                 "endpoint = %s\nserver_key = %s\nkey_file = %s\nnamespace = %s\n",
-                                 self->endpoint, self->server_key, self->key_file, self->ns);
+    int length = 0;
+    for (size_t i = 0; i < self->endpoints_count; i++)
+        length += sprintf (text + length, "endpoint = %s\n", self->endpoints[i]);
+    length += snprintf (text + length, sizeof text - (size_t) length,
+                        "server_key = %s\nkey_file = %s\nnamespace = %s\n", self->server_key,
+                        self->key_file, self->ns);
     int failed = profile_make_directory (self->profile, reason);
     if (failed == 0)
         failed = secret_file_write (self->profile, text, (size_t) length, false, reason);
@@ -246,7 +266,7 @@ static int join (joining_t *self)
     if (!code)
         code = save (self);
     if (!code) {
-        print_safe (self->app, stdout, "joined %s as %s", self->endpoint,
+        print_safe (self->app, stdout, "joined tcp://%s as %s", self->join.place,
                     report->principals[0].name);
         put_grants (self->app, report->principals);
     }

@@ -138,6 +138,18 @@ spawned=
 # A line that leads nowhere, one that is good for seconds, and a watcher, who reads no results.
 run 2 taskctl invite lost --role worker --address 127.0.0.1
 err_has 'an address is HOST:PORT'
+# Of a pair the line names both, and who joins has both.
+place=$(sed -n "s|^tcp://\([^?]*\).*|\1|p" .taskmq/endpoint)
+run 2 taskctl invite both --role worker --address 127.0.0.1:1 --address here
+err_has 'an address is HOST:PORT'
+run 0 taskctl invite both --role worker --address 127.0.0.1:1 --address "$place"
+run 0 on p taskctl join "$(sed 's/^taskctl join //' out)"
+run 0 on p taskctl profile show
+out_has '^endpoint = tcp://127\.0\.0\.1:1$'
+out_has "^endpoint = tcp://$place$"
+run 0 on p taskctl profile list
+out_has "^default +tcp://127\.0\.0\.1:1 tcp://$place "
+run 0 on p taskctl "$joined" ping
 run 0 taskctl invite lost --role worker --address 127.0.0.1:1 --for 30s
 err_has ' \([0-9]+s\); '
 err_lacks 'leads to'
@@ -199,10 +211,10 @@ stop_broker
 
 # How others reach the broker may be said once, for all invitations.
 broker_options="$broker_options -c $room/taskmqd.conf"
-printf 'broker\n    advertise = tasks.example:5560\n' >taskmqd.conf
+printf 'broker\n    advertise = tasks.example:5560,other.example:5560\n' >taskmqd.conf
 start_broker
 run 0 taskctl invite far --role worker
-err_has '^it leads to tasks\.example:5560;'
+err_has '^it leads to tasks\.example:5560,other\.example:5560;'
 run 0 taskctl invite near --role worker --address 10.0.0.1:99
 err_lacks 'tasks\.example'
 stop_broker

@@ -242,9 +242,23 @@ static void test_a_mistyped_invitation_is_refused (void **state)
 static void test_places (void **state)
 {
     (void) state;
-    static const char *const bad[] = {
-        "",        "host",    ":5560",    "host:",       "host:0",    "host:65536",
-        "host:5a", "ho st:1", "host:1/x", "host:999999", "h\033:5560"};
+    static const char *const bad[] = {"",
+                                      "host",
+                                      ":5560",
+                                      "host:",
+                                      "host:0",
+                                      "host:65536",
+                                      "host:5a",
+                                      "ho st:1",
+                                      "host:1/x",
+                                      "host:999999",
+                                      "h\033:5560",
+                                      "a:1,",
+                                      ",a:1",
+                                      "a:1,,b:2",
+                                      "a:1,b",
+                                      "a:1 b:2",
+                                      "a:1,b:2,c:3,d:4,e:5"};
     char error[KEY_ERROR_SIZE], place[JOIN_PLACE_BYTES_MAX + 2], text[JOIN_TEXT_SIZE];
     key_public_t server = {{1}};
     join_t join, parsed;
@@ -254,6 +268,10 @@ static void test_places (void **state)
         assert_says (error, "HOST:PORT");
     }
     assert_true (join_make (&join, &server, "[2001:db8::1]:5560", error));
+    assert_true (join_make (&join, &server, "a:1,b:2,[::1]:3,d:4", error));
+    join_text (text, &join);
+    assert_true (join_parse (&parsed, text, error));
+    assert_string_equal (parsed.place, "a:1,b:2,[::1]:3,d:4");
     memset (place, 'a', sizeof place);
     strcpy (place + JOIN_PLACE_BYTES_MAX - 6, ":65535");
     assert_true (join_make (&join, &server, place, error));
