@@ -14,6 +14,10 @@ refused ()
     err_has "$wanted_text"
 }
 
+refuses_all () { ! as_taskmq 'SELECT 1'; }
+is_full () { as_taskmq 'SELECT 1' 2>&1 | grep -q 'slots are reserved'; }
+as_taskmq () { "$postgres_programs/psql" -X -q -h "$postgres_home" -U taskmq -d taskmq -c "$1"; }
+
 # --- what it does not start on
 
 run 2 taskmqd --store postgresql --data "$room/.taskmq"
@@ -57,6 +61,74 @@ out_has '^ok +database +PostgreSQL [0-9.]+, database taskmq at .*schema taskmq'
 export TASKMQD_DATABASE_PASSFILE="$room/missing"
 refused 14 'No such file' --database "$database"
 unset TASKMQD_DATABASE_PASSFILE
+rm -rf .taskmq
+
+# what no waiting mends: a first start ends, and --check-config says it, too
+never ()
+{
+    refused 3 "$1" --database "$2"
+    test ! -e .taskmq/instance || fail 'it was never connected'
+    run 3 taskmqd --check-config --data "$room/.taskmq" --store postgresql --database "$2"
+    out_has "^wrong +database +.*$1"
+    out_lacks 'the configuration is good'
+    rm -rf .taskmq
+}
+never '3D000: .*nobodys.* does not exist' "postgresql:///nobodys?host=$postgres_home&user=taskmq"
+never '28000: .*nobody.* does not exist' "postgresql:///taskmq?host=$postgres_home&user=nobody"
+# one that speaks no TLS: verify-full is what holds beyond this machine
+spawn plain python3 -c '
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+while True:
+    client, _ = server.accept()
+    client.recv(8)
+    client.sendall(b"N")
+    client.close()'
+eventually test -s plain.out
+never 'server does not support SSL' "postgresql://taskmq@127.0.0.1:$(cat plain.out)/taskmq?sslmode=verify-full"
+signal plain KILL
+ended plain 137
+sql "CREATE ROLE secret LOGIN PASSWORD 'hidden'"
+cp -p "$postgres_home/data/pg_hba.conf" hba
+printf 'local taskmq secret scram-sha-256\nlocal all postgres trust\n' >"$postgres_home/data/pg_hba.conf"
+sql 'SELECT pg_reload_conf ()'
+eventually refuses_all
+never '28000: +no pg_hba.conf entry' "$database"
+printf '*:*:*:*:wrong\n' >passwords
+export TASKMQD_DATABASE_PASSFILE="$room/passwords"
+never '28P01|password authentication failed' "postgresql:///taskmq?host=$postgres_home&user=secret"
+unset TASKMQD_DATABASE_PASSFILE
+
+# … and what passes: it waits, and goes on by itself. So does one that was connected once, whatever it
+# meets: its database may be in the middle of a failover.
+cat hba >"$postgres_home/data/pg_hba.conf"
+sql 'SELECT pg_reload_conf ()'
+stop_postgres
+run 0 taskmqd --check-config --data "$room/.taskmq" --store postgresql --database "$database"
+out_has '^warning +database +'
+start_postgres max_connections=10 superuser_reserved_connections=9
+spawn held "$postgres_programs/psql" -h "$postgres_home" -U taskmq -d taskmq -c 'SELECT pg_sleep (600)'
+eventually is_full
+spawn waits taskmqd --data "$room/.taskmq" --store postgresql --database "$database"
+eventually grep -q 'id=DATABASE-AWAY.*slots are reserved' waits.err
+stop_postgres
+start_postgres
+eventually grep -q id=READY waits.err
+signal waits TERM
+ended waits 0
+wait "$(cat held.pid)"
+printf 'local all postgres trust\n' >"$postgres_home/data/pg_hba.conf"
+sql 'SELECT pg_reload_conf ()'
+eventually refuses_all
+spawn waits taskmqd --data "$room/.taskmq" --store postgresql --database "$database"
+eventually grep -q 'id=DATABASE-AWAY.*no pg_hba.conf entry' waits.err
+cat hba >"$postgres_home/data/pg_hba.conf"
+sql 'SELECT pg_reload_conf ()'
+eventually grep -q id=READY waits.err
+signal waits TERM
+ended waits 0
+sql 'DROP SCHEMA taskmq CASCADE'
 rm -rf .taskmq
 
 # --- what it does

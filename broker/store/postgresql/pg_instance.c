@@ -65,6 +65,13 @@ static store_code_t read_id (const char *directory, char text[PG_INSTANCE_LENGTH
     return STORE_OK;
 }
 
+bool pg_instance_is_there (const char *directory)
+{
+    char path[PATH_MAX];
+    snprintf (path, sizeof (path), "%s/" PG_INSTANCE_FILE, directory);
+    return access (path, F_OK) == 0;
+}
+
 static bool read_boot_id (char out[BOOT_ID_SIZE])
 {
     memset (out, 0, BOOT_ID_SIZE);

@@ -33,6 +33,8 @@ typedef struct pg_instance {
     bool placed; /* the kernel says which start of it this is; else nobody is known again */
 } pg_instance_t;
 
+/* The broker of this directory was connected to its database once. */
+bool pg_instance_is_there (const char *directory);
 /* Reads the id of this data directory, or makes one that is durable before it is used. */
 store_code_t pg_instance_read (pg_instance_t *out, const char *directory, store_error_t *error);
 /* The owner of this text was this very directory, under this very kernel: it has ended, or we would

@@ -9,6 +9,7 @@
 #include "store/postgresql/database.h"
 #include "store/postgresql/pg_instance.h"
 #include "store/postgresql/pg_link.h"
+#include "store/postgresql/pg_refusal.h"
 #include "store/postgresql/pg_schema.h"
 
 enum { FILE_PATH_SIZE = 4096 };
@@ -28,6 +29,8 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
             snprintf (found, DATABASE_FOUND_SIZE, "PostgreSQL %d.%d, %.150s, schema %.63s",
                       version / 10000, version % 10000, target.where, target.schema);
         pg_link_close (&link);
+        if (code == STORE_ERROR_AWAY)
+            code = pg_refusal_look (&target, error);
     }
     pg_target_destroy (&target);
     return code;

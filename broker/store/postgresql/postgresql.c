@@ -15,9 +15,11 @@
 #include "store/postgresql/pg_beat.h"
 #include "store/postgresql/pg_blobs.h"
 #include "store/postgresql/pg_commit.h"
+#include "store/postgresql/pg_instance.h"
 #include "store/postgresql/pg_load.h"
 #include "store/postgresql/pg_own.h"
 #include "store/postgresql/pg_readers.h"
+#include "store/postgresql/pg_refusal.h"
 #include "store/postgresql/pg_schema.h"
 #include "store/postgresql/pg_tables.h"
 #include "store/postgresql/pg_watch.h"
@@ -281,6 +283,15 @@ static pg_store_t *pg_new (const store_options_t *options)
     return self;
 }
 
+/* A first start that the server refuses has a wrong configuration, which no waiting mends. One that
+ * was connected once may be in the middle of a failover, or of a change that somebody makes there. */
+static store_code_t judge_first (pg_store_t *self, store_code_t code, store_error_t *error)
+{
+    if (code != STORE_ERROR_AWAY || pg_instance_is_there (self->options.directory))
+        return code;
+    return pg_refusal_look (&self->target, error);
+}
+
 static store_code_t pg_open (store_t **out, const store_options_t *options, boot_t *boot,
                              store_error_t *error)
 {
@@ -294,7 +305,7 @@ static store_code_t pg_open (store_t **out, const store_options_t *options, boot
     pg_store_t *self = pg_new (options);
     store_code_t code = pg_target_init (&self->target, options->database, error);
     if (code == STORE_OK)
-        code = pg_schema_prepare (&self->target, error);
+        code = judge_first (self, pg_schema_prepare (&self->target, error), error);
     if (code == STORE_OK)
         *out = &self->base;
     else

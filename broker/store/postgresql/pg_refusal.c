@@ -1,0 +1,90 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/postgresql/pg_refusal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "timestamp.h"
+
+enum { LOOK_MS = 3000, STATE_LENGTH = 5 };
+
+/* Of the server: who it is, and which database. */
+static const char *const FINAL_STATES[] = {"28", "3D000", "42501"};
+
+/* Of libpq and OpenSSL, which have no codes, in their own language: this process sets no locale. */
+static const char *const FINAL_TEXTS[] = {
+    "certificate verify failed",       "does not match host name",    "root certificate file",
+    "could not read root certificate", "server does not support SSL", "no password supplied",
+};
+
+/* The code in "FATAL:  28P01: password ...": five letters or digits between two colons. */
+static bool find_state (const char *text, char out[STATE_LENGTH + 1])
+{
+    for (const char *at = strstr (text, ":  "); at != NULL; at = strstr (at + 1, ":  ")) {
+        size_t length = 0;
+        while (length < STATE_LENGTH && (isupper ((unsigned char) at[3 + length]) ||
+                                         isdigit ((unsigned char) at[3 + length])))
+            length++;
+        if (length < STATE_LENGTH || at[3 + length] != ':')
+            continue;
+        memcpy (out, at + 3, STATE_LENGTH);
+        out[STATE_LENGTH] = '\0';
+        return true;
+    }
+    return false;
+}
+
+static bool is_final (const char *text)
+{
+    char state[STATE_LENGTH + 1];
+    if (find_state (text, state)) {
+        for (size_t i = 0; i < sizeof (FINAL_STATES) / sizeof (FINAL_STATES[0]); i++)
+            if (strncmp (state, FINAL_STATES[i], strlen (FINAL_STATES[i])) == 0)
+                return true;
+        return false;
+    }
+    for (size_t i = 0; i < sizeof (FINAL_TEXTS) / sizeof (FINAL_TEXTS[0]); i++)
+        if (strstr (text, FINAL_TEXTS[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* Connects as far as it gets in that time. */
+static void try_connect (PGconn *db)
+{
+    int64_t until_ms = clock_ms (CLOCK_MONOTONIC) + LOOK_MS;
+    PostgresPollingStatusType state = PGRES_POLLING_WRITING;
+    while (state == PGRES_POLLING_READING || state == PGRES_POLLING_WRITING) {
+        int64_t left = until_ms - clock_ms (CLOCK_MONOTONIC);
+        struct pollfd ready = {.fd = PQsocket (db),
+                               .events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT};
+        int came = left <= 0 ? 0 : poll (&ready, 1, (int) left);
+        if (came == 0 || (came < 0 && errno != EINTR))
+            return;
+        if (came > 0)
+            state = PQconnectPoll (db);
+    }
+}
+
+store_code_t pg_refusal_look (const pg_target_t *target, store_error_t *error)
+{
+    PGconn *db = PQconnectStartParams ((const char *const *) target->keywords,
+                                       (const char *const *) target->values, 0);
+    if (db == NULL)
+        return STORE_ERROR_AWAY;
+    PQsetErrorVerbosity (db, PQERRORS_VERBOSE);
+    if (PQstatus (db) != CONNECTION_BAD)
+        try_connect (db);
+    const char *text = PQerrorMessage (db);
+    bool final = PQstatus (db) == CONNECTION_BAD && is_final (text);
+    if (final)
+        store_fail (error, STORE_ERROR_ACCESS, "%s: %.*s", target->where,
+                    (int) (strcspn (text, "\n") > 350 ? 350 : strcspn (text, "\n")), text);
+    PQfinish (db);
+    return final ? STORE_ERROR_ACCESS : STORE_ERROR_AWAY;
+}
