@@ -131,6 +131,11 @@ bool pg_instance_was_unplaced (const pg_instance_t *self, const char *owner)
     return strncmp (owner, self->owner, PG_INSTANCE_LENGTH) == 0;
 }
 
+bool pg_instance_is_twin (const pg_instance_t *self, const char *owner)
+{
+    return pg_instance_was_unplaced (self, owner) && !pg_instance_was (self, owner);
+}
+
 void pg_instance_tag (const char *owner, char tag[PG_TAG_SIZE])
 {
     enum { HALF = (PG_TAG_SIZE - 1) / 2 };

@@ -18,7 +18,7 @@ enum {
     LOOK_MS = 250, /* between two looks at an owner */
     LOOK_WAIT_MS = 2000,
     TRIES = 5, /* each waits 2 s for locks */
-    TEXT_SIZE = 384,
+    TEXT_SIZE = 512,
     NO_BEATS = -1
 };
 
@@ -160,14 +160,23 @@ static verdict_t judge (taker_t *self)
     return lives && !standby ? VERDICT_REFUSE : VERDICT_WAIT;
 }
 
+static const char *twin (const taker_t *self)
+{
+    return pg_instance_is_twin (&self->out->instance, self->seen.owner)
+               ? ", with the same instance as this directory: if both live, one directory is a "
+                 "copy "
+                 "of the other, and its file 'instance' is to be removed"
+               : "";
+}
+
 static store_code_t refuse (const taker_t *self, store_error_t *error)
 {
     char owner[TEXT_SIZE];
     pg_instance_text (self->seen.owner, owner, sizeof (owner));
     return store_fail (error, STORE_ERROR_OWNED,
-                       "%s: another broker owns the data: %s. Stop it, or wait for it "
+                       "%s: another broker owns the data: %s%s. Stop it, or wait for it "
                        "(cluster/standby, --standby)",
-                       self->store->target.where, owner);
+                       self->store->target.where, owner, twin (self));
 }
 
 /* Once for each owner that is met. */
@@ -188,8 +197,8 @@ static void tell_waiting (taker_t *self)
     else if (self->store->database.standby)
         snprintf (text, sizeof (text),
                   "%s owns the data: this broker takes over when that stops, or gives no sign for "
-                  "%lld ms",
-                  owner, (long long) self->watch.lease_ms);
+                  "%lld ms%s",
+                  owner, (long long) self->watch.lease_ms, twin (self));
     else
         snprintf (text, sizeof (text),
                   "%s owned the data and did not stop cleanly: whether it lives is known in %lld "
