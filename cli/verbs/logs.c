@@ -313,6 +313,21 @@ static int take_options (logs_t *self)
     return 0;
 }
 
+/* Logs are the broker's that took them; the tasks may have another owner since. */
+static void tell_none (const logs_t *self)
+{
+    tmq_whoami_t who = {.size = sizeof who};
+    const bool several =
+        tmq_client_whoami (&who, self->app->client) == TMQ_OK && who.endpoints_count > 1;
+    const char *elsewhere =
+        several ? "; if another broker owned the tasks when it ran, its log is there" : "";
+    if (self->attempt == 0)
+        note (self->app, "the broker has no log of the task%s", elsewhere);
+    else
+        note (self->app, "the broker has no log of attempt %" PRIu32 "%s", self->attempt,
+              elsewhere);
+}
+
 static void logs_one (logs_t *self)
 {
     for (size_t i = 0; self->tail != UINT64_MAX && !self->code && i < STREAMS; i++)
@@ -327,10 +342,8 @@ static void logs_one (logs_t *self)
     bool any = false;
     for (size_t i = 0; i < STREAMS; i++)
         any = any || self->offsets[i] > 0;
-    if (!self->code && self->attempt == 0)
-        note (self->app, "the task has no log");
-    else if (!self->code && self->fixed && !any)
-        note (self->app, "attempt %" PRIu32 " has no log", self->attempt);
+    if (!self->code && (self->attempt == 0 || (self->fixed && !any)))
+        tell_none (self);
 }
 
 int run_logs (app_t *app)

@@ -14,7 +14,7 @@ run 5 taskctl logs 0123456789ab
 id=$(taskctl submit q --max-attempts 2 --backoff 1ms)
 run 0 taskctl logs "$id"
 out_lines 0
-err_has 'has no log'
+err_has '^the broker has no log of the task$'
 
 # The first attempt fails, the second one is followed through a kill of the broker.
 cat >program <<'END'
@@ -49,7 +49,7 @@ out_has '^attempt 2$'
 out_has '^last word 2$'
 run 0 taskctl logs --attempt 7 "$id"
 out_lines 0
-err_has '^attempt 7 has no log$'
+err_has '^the broker has no log of attempt 7$'
 run 0 cat errors.out
 out 'warning 1
 last word 1
@@ -132,7 +132,7 @@ id=$(taskctl submit q)
 run 0 taskctl work q --drain -- sh program
 run 0 taskctl wait "$id"
 run 0 taskctl logs "$id"
-err_has 'has no log'
+err_has '^the broker has no log of the task$'
 [ -z "$(ls elsewhere)" ] || fail "written through a link"
 stop_broker
 

@@ -51,6 +51,18 @@ grep -q '"taken_over":0' out || fail 'the first owner took over from nobody'
 run 4 taskmqd --data "$room/third" --store postgresql --database "$database"
 err_has 'another broker owns the data'
 
+# a copy of a data directory beside the original is named as such, and waits or is refused
+cp -a a copied
+rm -f copied/data/taskmq.lock copied/socket
+run 4 taskmqd --data "$room/copied/data" --store postgresql --database "$database"
+err_has 'another broker owns the data: .*one directory is a copy of the other'
+broker copied --standby
+eventually logged copied id=DATABASE-STANDBY
+logged copied 'one directory is a copy of the other' || fail 'it does not say that it is a copy'
+signal copied TERM
+ended copied 0
+logged b 'is a copy' && fail 'a broker of its own is taken for a copy'
+
 # a standby ends when it is told to, and says early words to a reload
 signal b HUP
 eventually logged b id=RELOAD-EARLY
@@ -70,6 +82,10 @@ logged b 'took over from .*, which gave no sign for' || fail 'it does not say fr
 run 0 taskctl wait "$two"
 run 0 taskctl result "$two"
 out_has '^TWO$'
+run 0 taskctl logs "$two"
+out_has '^TWO$'
+run 0 taskctl logs "$id"
+err_has '^the broker has no log of the task; if another broker owned the tasks when it ran'
 run 0 taskctl -o json stats
 grep -q '"taken_over":1' out || fail 'stats do not tell that it took over'
 run 0 taskctl get "$id"
