@@ -14,7 +14,7 @@
     X (0, OK, "STOPPED", "stopped as asked")                                                       \
     X (1, INTERNAL, "INTERNAL", "the system refused something basic: a thread, a descriptor")      \
     X (2, USAGE, "USAGE", "wrong command line or configuration")                                   \
-    X (3, DATA, "DATA-ACCESS", "the data directory or a file in it cannot be used")                \
+    X (3, DATA, "DATA-ACCESS", "the data directory, a file in it or the database cannot be used")  \
     X (4, RUNNING, "DATA-LOCKED", "another broker runs on the data directory")                     \
     X (5, LISTEN, "LISTEN-FAILED",                                                                 \
        "an address cannot be listened on: in use, or not possible here")                           \

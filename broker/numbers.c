@@ -98,6 +98,7 @@ static void put_store (const numbers_t *self, told_t *told)
         {"taken_over", store.taken_over},
         {"unknown_commits", store.unknown_commits},
         {"database_pinned_ms", store.pinned_ms},
+        {"standbys", store.standbys},
     };
     PUT (told, counters);
 }

@@ -220,6 +220,8 @@
        "grows: look at the network before the database")                                           \
     X (database_pinned_ms, "age of the oldest transaction of others that keeps what was deleted",  \
        "above 0: DATABASE-PINNED in the log names it")                                             \
+    X (standbys, "brokers that wait for the database of this one, as it saw in the last 10 s",     \
+       "0, where you have a standby: it is gone")                                                  \
     X (lease_left_ms, "until the broker may speak for its store, where that is for a time only",   \
        "0: nothing leaves; see to the database")                                                   \
     X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")                 \

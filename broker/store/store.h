@@ -274,6 +274,7 @@ typedef struct store_stats {
     uint64_t damaged;         /* reads that met a damaged row */
     uint64_t unknown_commits; /* whose answer was lost, and that were settled */
     uint64_t pinned_ms; /* age of the oldest foreign transaction that keeps what was deleted; 0 */
+    uint64_t standbys;  /* that wait for the database */
     bool taken_over;    /* by this start, from an owner that stood still */
     bool write_back_stalled; /* waits for space (A22) */
     int schema;              /* version of what is stored; 0 where nothing is */

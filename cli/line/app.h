@@ -24,7 +24,7 @@ typedef struct app {
     bool utf8;       /* what the locale can show */
     bool tells_link; /* asked for before app_connect: the connection is told of (link/state.h) */
     uint32_t timeout_ms;
-    bool timeout_is_given; /* by an option or the environment */
+    bool timeout_is_given;      /* by an option or the environment */
     const char *ns;             /* namespace; NULL: that of the profile, until app_connect */
     const char *profile;        /* NULL: none was named */
     char *ns_told;              /* what ns points at behind app_connect */

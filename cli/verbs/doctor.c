@@ -27,6 +27,8 @@
 
 enum {
     SKEW_MS_MAX = 5000,
+    LOOK_MS = 2000, /* for each of several endpoints, … */
+    LOOKS_MAX = 8,  /* … which are the first */
     KEY_WARN_MS = 7 * 24 * 3600 * 1000,
     PATH_BYTES = 4096,
     TEXT_BYTES = VERIFY_TEXT_SIZE + 64
@@ -174,6 +176,135 @@ static void judge_key_end (doctor_t *self)
     else
         find (self, VERDICT_OK, "key", NULL, "%s %s%s", self->who.key,
               until ? "until " : "without an end", until ? text : "");
+}
+
+static uint64_t value_of (const tmq_stats_t *stats, const char *name, uint64_t absent)
+{
+    for (size_t i = 0; i < stats->counters_count; i++) {
+        if (strcmp (stats->counters[i].name, name) == 0)
+            return stats->counters[i].value;
+    }
+    return absent;
+}
+
+/* Each of several endpoints by itself. */
+
+typedef struct looked {
+    tmq_broker_info_t info; /* of the first that answered */
+    bool any;
+    uint64_t standbys; /* that the owner sees; UINT64_MAX: it does not tell */
+} looked_t;
+
+/* A code of taskmq_types.h, or the reason in error. */
+static int look_at (const app_t *app, const char *uri, tmq_broker_info_t *info, tmq_whoami_t *who,
+                    tmq_error_t *error)
+{
+    tmq_client_t *client = NULL;
+    tmq_client_options_t options;
+    tmq_client_options_init (&options);
+    options.endpoints = &uri;
+    options.endpoints_count = 1;
+    options.ns = app->ns;
+    options.name = "taskctl";
+    options.profile = app->profile;
+    options.server_key = args_text (&app->args, OPT_SERVER_KEY);
+    options.key_file = args_text (&app->args, OPT_KEY_FILE);
+    options.fail_fast = true;
+    int code = tmq_client_new (&client, &options, error);
+    if (code == TMQ_OK)
+        code = tmq_client_connect (client, LOOK_MS, error);
+    if (code == TMQ_OK) {
+        tmq_client_info (info, client);
+        *who = (tmq_whoami_t){.size = sizeof *who};
+        tmq_client_whoami (who, client);
+    }
+    tmq_client_free (&client);
+    return code;
+}
+
+/* Two brokers of a pair never answer at the same time. */
+static void judge_answer (doctor_t *self, looked_t *looked, const char *uri,
+                          const tmq_broker_info_t *info, const tmq_whoami_t *who)
+{
+    const tmq_broker_info_t *first = &looked->info;
+    const bool other = looked->any && info->generation != first->generation;
+    if (!looked->any)
+        looked->info = *info;
+    looked->any = true;
+    if (other)
+        find (self, VERDICT_WRONG, "endpoint", "give both the same broker/store and database/uri",
+              "%s: answers with tasks of its own: it is no pair with %s", uri, first->endpoint);
+    else if (strcmp (info->broker, first->broker) != 0)
+        find (self, VERDICT_WARNING, "endpoint", "install the same version on both",
+              "%s: %s, and %s at %s", uri, info->broker, first->broker, first->endpoint);
+    else if (*self->who.server_key && *who->server_key &&
+             strcmp (self->who.server_key, who->server_key) != 0)
+        find (self, VERDICT_WRONG, "endpoint", "copy server.key (CLUSTER.md)",
+              "%s: has the server key %s, not %s", uri, who->server_key, self->who.server_key);
+    else
+        find (self, VERDICT_OK, "endpoint", NULL, "%s: owns the tasks (%s, epoch %" PRIu64 ")", uri,
+              info->broker, info->epoch);
+}
+
+/* Without a broker that owns the tasks each is wrong, which `reach` has said. */
+static void judge_silence (doctor_t *self, const looked_t *looked, const char *uri, int code,
+                           const tmq_error_t *error)
+{
+    static const char again[] = "start it there: taskmqd --standby";
+    const char *colon = strrchr (error->text, ':');
+    const char *why = colon && code == TMQ_UNREACHABLE ? colon + 2 : error->text;
+    if (code != TMQ_UNREACHABLE)
+        find (self, VERDICT_WRONG, "endpoint", *error->hint ? error->hint : NULL, "%s: %s", uri,
+              why);
+    else if (looked->standbys > 0 && looked->standbys < UINT64_MAX)
+        find (self, VERDICT_OK, "endpoint", NULL,
+              "%s: %s, as at a standby (the owner sees %" PRIu64 " of them)", uri, why,
+              looked->standbys);
+    else if (looked->standbys == 0)
+        find (self, VERDICT_WARNING, "endpoint", again, "%s: %s, and the owner sees no standby",
+              uri, why);
+    else
+        find (self, VERDICT_WARNING, "endpoint", "look whether a broker runs there",
+              "%s: %s; a standby listens when it takes over, not before", uri, why);
+}
+
+static uint64_t count_standbys (const app_t *app)
+{
+    tmq_error_t ignored;
+    tmq_stats_t *stats = NULL;
+    uint64_t count = UINT64_MAX;
+    if (tmq_stats (&stats, app->client, app->timeout_ms, &ignored) != TMQ_OK)
+        return count;
+    if (value_of (stats, "lease_left_ms", UINT64_MAX) != UINT64_MAX) /* it may have one */
+        count = value_of (stats, "standbys", UINT64_MAX);
+    tmq_stats_free (stats);
+    return count;
+}
+
+static void judge_endpoints (doctor_t *self, bool reached)
+{
+    char uris[sizeof self->who.endpoints];
+    char *rest = NULL;
+    looked_t looked = {.standbys = reached ? count_standbys (self->app) : UINT64_MAX};
+    size_t count = 0;
+    if (self->who.endpoints_count < 2)
+        return;
+    snprintf (uris, sizeof uris, "%s", self->who.endpoints);
+    for (char *uri = strtok_r (uris, " ", &rest); uri && count < LOOKS_MAX;
+         uri = strtok_r (NULL, " ", &rest), count++) {
+        tmq_error_t error = {0};
+        tmq_broker_info_t info;
+        tmq_whoami_t who;
+        const int code = look_at (self->app, uri, &info, &who, &error);
+        uri[strcspn (uri, "?")] = '\0';
+        if (code == TMQ_OK)
+            judge_answer (self, &looked, uri, &info, &who);
+        else
+            judge_silence (self, &looked, uri, code, &error);
+    }
+    if (count < self->who.endpoints_count)
+        find (self, VERDICT_WARNING, "endpoint", NULL, "%zu more were not looked at",
+              self->who.endpoints_count - count);
 }
 
 /* This machine. */
@@ -344,15 +475,6 @@ static const struct rule {
      "look at commit_us and commits of taskctl stats -v"},
 };
 
-static uint64_t value_of (const tmq_stats_t *stats, const char *name, uint64_t absent)
-{
-    for (size_t i = 0; i < stats->counters_count; i++) {
-        if (strcmp (stats->counters[i].name, name) == 0)
-            return stats->counters[i].value;
-    }
-    return absent;
-}
-
 static void judge_space (doctor_t *self, const tmq_stats_t *stats)
 {
     const uint64_t little = 640 << 20;
@@ -414,6 +536,7 @@ int run_doctor (app_t *app)
     if (app_wants_json (app))
         items_begin (&self.items, app, false);
     const bool reached = reach (&self);
+    judge_endpoints (&self, reached);
     judge_key_file (&self);
     find_directory (&self);
     judge_directory (&self);

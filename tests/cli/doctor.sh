@@ -30,6 +30,23 @@ says ok endpoint 'ipc://.*, said by the caller$'
 run 0 taskctl -o json doctor
 grep -q '"about":"clock","verdict":"ok","text":"[^"]*","mend":null}' out || fail 'no such JSON'
 
+# Of several endpoints each is looked at: one where nobody listens, the same broker twice, two brokers that
+# are no pair.
+run 0 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" -e tcp://127.0.0.1:1 doctor
+says ok endpoint "ipc://$room/\.taskmq/taskmqd\.ipc: owns the tasks \(taskmqd [0-9.]+, epoch 1\)$"
+says warning endpoint 'tcp://127\.0\.0\.1:1: nobody listens there; a standby listens' 'look whether'
+run 0 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" -e "ipc:///$room/.taskmq/taskmqd.ipc" doctor
+out_lacks '^(warning|wrong)'
+spawn other taskmqd --data "$room/second"
+eventually test -s second/endpoint
+run 1 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" -e "ipc://$room/second/taskmqd.ipc" doctor
+says wrong endpoint "ipc://$room/second/taskmqd\.ipc: answers with tasks of its own" 'give both'
+signal other TERM
+ended other 0
+run 1 taskctl --timeout 300ms -e ipc:///nonexistent/x -e tcp://127.0.0.1:1 doctor
+says wrong reach 'cannot reach ipc:///nonexistent/x: .*; tcp://127\.0\.0\.1:1: '
+says warning endpoint 'ipc:///nonexistent/x: there is no such socket' ''
+
 # The clocks differ.
 run 0 env LD_PRELOAD="$TASKMQ_TEST_WALL" TASKMQ_WALL_S=3600 ASAN_OPTIONS=verify_asan_link_order=0 \
     taskctl doctor

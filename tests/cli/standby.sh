@@ -47,6 +47,14 @@ run 0 taskctl -o json stats
 grep -q '"lease_left_ms":' out || fail 'stats tell nothing of the lease'
 grep -q '"taken_over":0' out || fail 'the first owner took over from nobody'
 
+# doctor looks at each endpoint, and the owner tells whether somebody stands by
+stands_by () { taskctl -o json stats | grep -q "\"standbys\":$1[,}]"; }
+eventually stands_by 1
+run 0 taskctl doctor
+out_has "^ok +endpoint +ipc://$room/a/socket: owns the tasks \\(taskmqd .*, epoch 1\\)$"
+out_has "^ok +endpoint +ipc://$room/b/socket: there is no such socket, as at a standby"
+out_has 'the owner sees 1 of$|sees 1 of them'
+
 # a third one that was not told to wait
 run 4 taskmqd --data "$room/third" --store postgresql --database "$database"
 err_has 'another broker owns the data'
@@ -69,6 +77,9 @@ eventually logged b id=RELOAD-EARLY
 signal b TERM
 ended b 0
 err_has id=STOPPED
+eventually stands_by 0
+run 0 taskctl doctor
+out_has "^warning +endpoint +ipc://$room/b/socket: .*, and the owner sees no standby"
 broker b --standby
 eventually logged b id=DATABASE-STANDBY
 

@@ -42,8 +42,8 @@ store_code_t pg_instance_read (pg_instance_t *out, const char *directory, store_
 bool pg_instance_was (const pg_instance_t *self, const char *owner);
 /* … or a broker of the first version on it, which told no place. */
 bool pg_instance_was_unplaced (const pg_instance_t *self, const char *owner);
-/* Another directory with the same id (or this one before the machine was started again): if its broker
- * lives, one of the two is a copy. */
+/* Another directory with the same id, or this one before the machine was started again: if its
+ * broker lives, one of the two is a copy. */
 bool pg_instance_is_twin (const pg_instance_t *self, const char *owner);
 /* What its sessions have in their names: of its id, and of its place, as a copy has the same id. */
 void pg_instance_tag (const char *owner, char tag[PG_TAG_SIZE]);

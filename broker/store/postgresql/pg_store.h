@@ -51,6 +51,7 @@ typedef struct pg_store {
     atomic_uint_fast64_t damaged;
     atomic_uint_fast64_t unknown_commits; /* whose answer was lost, and that were settled */
     atomic_int_fast64_t pinned_ms; /* age of the oldest transaction of somebody, at the last look */
+    atomic_uint_fast64_t standbys; /* that wait for the database, at the last look */
     atomic_uint_fast64_t tasks;    /* as written, as the next two */
     atomic_uint_fast64_t tombstones;
     atomic_uint_fast64_t removals;

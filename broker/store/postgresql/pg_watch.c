@@ -21,7 +21,7 @@ enum {
  * journal is deleted as fast as it is written. */
 static const char VACUUM[] = "VACUUM (TRUNCATE false) journal";
 
-enum { SIZES, OLDEST, STATEMENTS };
+enum { SIZES, OLDEST, STANDBYS, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
     [SIZES] = "SELECT coalesce (sum (pg_total_relation_size (oid))::int8, 0),"
@@ -33,6 +33,9 @@ static const char *const TEXTS[STATEMENTS] = {
                " AND backend_xmin IS NOT NULL"
                " AND xact_start < now () - $1::int8 * interval '1 millisecond'"
                " ORDER BY xact_start LIMIT 1",
+    /* The owner has no such session: it had one until it owned the data. */
+    [STANDBYS] = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database ()"
+                 " AND application_name LIKE 'taskmq adoption%'",
 };
 
 void pg_watch_init (pg_watch_t *self, pg_store_t *store)
@@ -81,6 +84,16 @@ static store_code_t look_oldest (pg_watch_t *self, pg_store_t *store, store_erro
     return STORE_OK;
 }
 
+static store_code_t look_standbys (pg_link_t *link, pg_store_t *store, store_error_t *error)
+{
+    PGresult *row;
+    store_code_t code = pg_link_run (link, STANDBYS, NULL, &row, error);
+    if (code == STORE_OK)
+        atomic_store (&store->standbys, (uint64_t) pg_int8 (row, 0, 0));
+    PQclear (row);
+    return code;
+}
+
 static void vacuum (pg_watch_t *self, pg_store_t *store)
 {
     store_error_t ignored;
@@ -104,7 +117,8 @@ void pg_watch_look (pg_watch_t *self, pg_store_t *store)
         return;
     self->next_ms = now_ms + (self->pinned_ms < LOOK_MS ? self->pinned_ms : LOOK_MS);
     pthread_mutex_lock (&self->kept->lock);
-    if (look_sizes (&self->kept->link, store, &ignored) == STORE_OK)
+    if (look_sizes (&self->kept->link, store, &ignored) == STORE_OK &&
+        look_standbys (&self->kept->link, store, &ignored) == STORE_OK)
         look_oldest (self, store, &ignored);
     pthread_mutex_unlock (&self->kept->lock);
 }

@@ -231,6 +231,7 @@ static void pg_stats (store_t *base, store_stats_t *out)
         .schema = PG_SCHEMA_VERSION,
         .unknown_commits = atomic_load (&self->unknown_commits),
         .pinned_ms = (uint64_t) atomic_load (&self->pinned_ms),
+        .standbys = atomic_load (&self->standbys),
         .taken_over = self->taken_over,
         .free_bytes = space_free_bytes (self->options.directory), /* not the database's */
     };
@@ -283,8 +284,8 @@ static pg_store_t *pg_new (const store_options_t *options)
     return self;
 }
 
-/* A first start that the server refuses has a wrong configuration, which no waiting mends. One that
- * was connected once may be in the middle of a failover, or of a change that somebody makes there. */
+/* A first start that the server refuses has a wrong configuration, which no waiting mends. One
+ * that was connected once may be in the middle of a failover, or of a change there. */
 static store_code_t judge_first (pg_store_t *self, store_code_t code, store_error_t *error)
 {
     if (code != STORE_ERROR_AWAY || pg_instance_is_there (self->options.directory))

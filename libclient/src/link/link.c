@@ -52,9 +52,9 @@ bool core_link_is_up (const core_link_t *self)
 
 /* The end of a link. */
 
-/* One round tries each endpoint once, without a pause in between; then there is one, twice as long as
- * that before it. So nobody is tried more often than once in a pause. With a quarter of jitter, also
- * at the longest pause: those that lost the broker together come back spread. */
+/* One round tries each endpoint once, without a pause in between; then there is one, twice as long
+ * as that before it. So nobody is tried more often than once in a pause. With a quarter of jitter,
+ * also at the longest pause: those that lost the broker together come back spread. */
 static int64_t reconnect_pause (core_link_t *self)
 {
     int64_t min = self->config->reconnect_ms_min;
