@@ -479,6 +479,7 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
         pg_link_close (self);
         return code;
     }
+    self->opened++;
     PQsetNoticeReceiver (self->db, no_notice, NULL);
     int64_t wait_ms_max = self->wait_ms_max;
     if (wait_ms_max == 0 || wait_ms_max > OPEN_WAIT_MS)
@@ -627,17 +628,29 @@ static store_code_t send_prepared (pg_link_t *self, size_t statement, const pg_p
                  error);
 }
 
+store_code_t pg_link_ask (pg_link_t *self, size_t statement, const pg_params_t *params,
+                          store_error_t *error)
+{
+    if (self->db == NULL)
+        return closed (self, error);
+    store_code_t code = prepare (self, statement, error);
+    return code == STORE_OK ? send_prepared (self, statement, params, error) : code;
+}
+
+store_code_t pg_link_answer (pg_link_t *self, PGresult **out, store_error_t *error)
+{
+    if (out != NULL)
+        *out = NULL;
+    return self->db == NULL ? closed (self, error) : take_results (self, out, error);
+}
+
 store_code_t pg_link_run (pg_link_t *self, size_t statement, const pg_params_t *params,
                           PGresult **out, store_error_t *error)
 {
     if (out != NULL)
         *out = NULL;
-    if (self->db == NULL)
-        return closed (self, error);
-    store_code_t code = prepare (self, statement, error);
-    if (code == STORE_OK)
-        code = send_prepared (self, statement, params, error);
-    return code == STORE_OK ? take_results (self, out, error) : code;
+    store_code_t code = pg_link_ask (self, statement, params, error);
+    return code == STORE_OK ? pg_link_answer (self, out, error) : code;
 }
 
 store_code_t pg_link_change (pg_link_t *self, size_t statement, const pg_params_t *params,

@@ -62,6 +62,7 @@ typedef struct pg_link {
     int32_t timeline;    /* of its server, when it connected */
     uint64_t server;     /* … one life of it: from a start to an end or a promotion */
     PGconn *db;          /* NULL: closed */
+    uint64_t opened;     /* how often it was */
     bool ends_others;    /* when it is opened (pg_link_end_others) */
     bool conflict;       /* the newest error: such a key is there already */
     bool prepared[PG_STATEMENTS_MAX];
@@ -92,6 +93,11 @@ static inline bool pg_link_is_open (const pg_link_t *self)
  * NULL) is to be freed with PQclear; it is NULL after an error. Values are binary. */
 store_code_t pg_link_run (pg_link_t *self, size_t statement, const pg_params_t *params,
                           PGresult **out, store_error_t *error);
+/* The same in two parts: what was asked is answered while its asker does something else. Between
+ * them the link is used for nothing else. */
+store_code_t pg_link_ask (pg_link_t *self, size_t statement, const pg_params_t *params,
+                          store_error_t *error);
+store_code_t pg_link_answer (pg_link_t *self, PGresult **out, store_error_t *error);
 /* … and tells how many rows it changed. */
 store_code_t pg_link_change (pg_link_t *self, size_t statement, const pg_params_t *params,
                              uint64_t *rows, store_error_t *error);
