@@ -321,6 +321,7 @@ static exits_t open_events (daemon_t *self)
     options->watermark = &self->watermark;
     options->generation = self->boot.generation;
     options->wake_fd = self->events_fd;
+    options->bar = &self->followers;
     options->stop_ms = EXPORT_STOP_MS;
     options->pack = self->config.numbers[CONFIG_EVENTS_PACK] != 0;
     options->free_bytes_min = &self->free_bytes_min;
@@ -369,6 +370,7 @@ static exits_t open_exporter (daemon_t *self)
                                   .path = path,
                                   .last_pos = self->boot.last_pos,
                                   .wake_fd = self->export_fd,
+                                  .bar = &self->followers,
                                   .stop_ms = EXPORT_STOP_MS,
                                   .watermark = &self->watermark,
                                   .compact = {.bytes = numbers[CONFIG_EXPORT_COMPACT],
@@ -386,6 +388,7 @@ static exits_t open_indexer (daemon_t *self)
                                  .directory = self->data.directory,
                                  .generation = self->boot.generation,
                                  .last_pos = self->boot.last_pos,
+                                 .bar = &self->followers,
                                  .free_bytes_min = &self->free_bytes_min,
                                  .failed = exits_store_failed};
     self->indexer = indexer_new (&options);
@@ -544,12 +547,20 @@ static exits_t open_doors (daemon_t *self)
     return doors_open (&self->doors);
 }
 
+/* No promise needs the exports and the index before the first request (A55), and what they read
+ * would take longest while live tasks are read beside it. */
+static exits_t begin_following (daemon_t *self)
+{
+    bar_lift (&self->followers);
+    return EXITS_OK;
+}
+
 exits_t daemon_start (daemon_t *self)
 {
     static exits_t (*const steps[]) (daemon_t *) = {
-        prepare_process, open_data,     confine,     open_store,   open_event_files,
-        open_audit,      open_exporter, open_events, open_indexer, open_access,
-        open_records,    open_key,      open_router, open_server,  open_doors};
+        prepare_process, open_data,   confine,      open_store,     open_event_files, open_audit,
+        open_exporter,   open_events, open_indexer, open_access,    open_records,     open_key,
+        open_router,     open_server, open_doors,   begin_following};
     exits_t code = EXITS_OK;
     atomic_store (&self->free_bytes_min, self->config.numbers[CONFIG_FREE_SPACE_MIN]);
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
@@ -560,6 +571,7 @@ exits_t daemon_start (daemon_t *self)
 exits_t daemon_stop (daemon_t *self, exits_t code)
 {
     store_error_t error = {STORE_OK, ""};
+    bar_lift (&self->followers); /* so that they can end */
     server_free (&self->server);
     free (self->redact);
     self->reload_close (self);

@@ -24,6 +24,7 @@
 #include "net/router.h"
 #include "records.h"
 #include "server.h"
+#include "store/bar.h"
 #include "zones.h"
 
 /* Open files that are no connections: databases, logs of tasks, sockets. */
@@ -77,6 +78,7 @@ typedef struct daemon {
     zap_t *zap;
     router_t *router;
     feed_t *feed;
+    bar_t followers; /* of the exports and the index */
     zones_t *zones;
     char *redact;                 /* what exports leave out, for welcomes; NULL: nothing */
     char host[HOST_NAME_MAX + 1]; /* of this machine; empty: not known */
@@ -87,7 +89,7 @@ typedef struct daemon {
 } daemon_t;
 #define DAEMON_INIT                                                                                \
     {                                                                                              \
-        .data = {.lock = -1 }                                                                      \
+        .data = {.lock = -1}, .followers = BAR_INIT                                                \
     }
 
 /* Everything up to taking requests; the server's loop may run after EXITS_OK. Any other code: one

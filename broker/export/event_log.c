@@ -413,6 +413,7 @@ static void *event_log_run (void *context)
 {
     event_log_t *self = context;
     pthread_setname_np (pthread_self (), "events");
+    bar_wait (self->options.bar);
     while (!atomic_load (&self->stop)) {
         wakeup_lower (self->options.wake_fd);
         int64_t began = worked_us ();

@@ -13,6 +13,7 @@
 #include "core/base/shared_limit.h"
 #include "export/event_files.h"
 #include "export/watermark.h"
+#include "store/bar.h"
 #include "store/store.h"
 
 typedef struct event_log event_log_t;
@@ -25,6 +26,7 @@ typedef struct event_log_options {
     bool begin;             /* … with a new file, … */
     event_anchor_why_t why; /* … for this reason */
     int wake_fd;            /* a wakeup that the store's notify raises */
+    bar_t *bar;             /* until it is lifted nothing is read; NULL: at once */
     uint32_t stop_ms;       /* at the end it follows for so long; the next start does the rest */
     bool pack;              /* turned files */
     shared_limit_t *free_bytes_min; /* of the disk: with less it waits */

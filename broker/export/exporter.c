@@ -275,6 +275,7 @@ static void *exporter_run (void *context)
 {
     exporter_t *self = context;
     pthread_setname_np (pthread_self (), "exporter");
+    bar_wait (self->options.bar);
     while (!atomic_load (&self->stop)) {
         wakeup_lower (self->options.wake_fd);
         bool good = follow (self);

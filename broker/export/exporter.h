@@ -15,6 +15,7 @@
 #include "export/tasks_file.h"
 #include "export/watermark.h"
 #include "redact.h"
+#include "store/bar.h"
 #include "store/store.h"
 
 typedef struct exporter exporter_t;
@@ -24,6 +25,7 @@ typedef struct exporter_options {
     const char *path;       /* of tasks.jsonl */
     uint64_t last_pos;      /* newest event of the database at the start */
     int wake_fd;            /* a wakeup that the store's notify raises */
+    bar_t *bar;             /* until it is lifted nothing is read; NULL: at once */
     uint32_t stop_ms;       /* at the end it follows for so long; the next start does the rest */
     watermark_t *watermark; /* NULL: nobody else writes the events */
     compactor_options_t compact;

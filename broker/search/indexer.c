@@ -550,6 +550,7 @@ static void *indexer_run (void *context)
 {
     indexer_t *self = context;
     pthread_setname_np (pthread_self (), "indexer");
+    bar_wait (self->options.bar);
     pthread_mutex_lock (&self->lock);
     while (!self->stop) {
         bool more;

@@ -14,6 +14,7 @@
 
 #include "core/base/shared_limit.h"
 #include "core/data/search.h"
+#include "store/bar.h"
 #include "store/store.h"
 
 typedef struct indexer indexer_t;
@@ -23,6 +24,7 @@ typedef struct indexer_options {
     const char *directory;          /* as long */
     uint64_t generation;            /* of the history */
     uint64_t last_pos;              /* newest event of the database at the start */
+    bar_t *bar;                     /* until it is lifted nothing is read; NULL: at once */
     shared_limit_t *free_bytes_min; /* of the file system: below it nothing is written */
     /* A read of the store that failed for good: the process ends. Called on the thread. */
     void (*failed) (const store_error_t *error);
