@@ -28,7 +28,11 @@ static void a_beat_that_stands_still_for_a_lease_may_be_taken_over (void **state
     beat_watch_t watch;
     beat_watch_init (&watch, LEASE);
     assert_false (beat_watch_saw (&watch, 3, 7, 50000));
+    assert_int_equal (beat_watch_pause_ms (&watch, 100, 50000), 100);
+    assert_int_equal (beat_watch_pause_ms (&watch, 100, 53930), 70); /* no look comes too late */
     assert_false (beat_watch_saw (&watch, 3, 7, 53999));
+    assert_int_equal (beat_watch_pause_ms (&watch, 100, 53999), 1);
+    assert_int_equal (beat_watch_pause_ms (&watch, 100, 54000), 100); /* somebody was faster */
     assert_true (beat_watch_saw (&watch, 3, 7, 54000));
     assert_false (beat_watch_saw (&watch, 3, 8, 54001)); /* it beats again */
     assert_false (beat_watch_saw (&watch, 4, 8, 58000)); /* the same beat of another owner */

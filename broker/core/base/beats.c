@@ -39,6 +39,12 @@ bool beat_watch_saw (beat_watch_t *self, uint64_t epoch, uint64_t beat, int64_t 
     return now_ms - self->since_ms >= self->lease_ms;
 }
 
+int64_t beat_watch_pause_ms (const beat_watch_t *self, int64_t usual_ms, int64_t now_ms)
+{
+    int64_t left_ms = self->since_ms + self->lease_ms - now_ms;
+    return self->sees && left_ms > 0 && left_ms < usual_ms ? left_ms : usual_ms;
+}
+
 void beat_watch_missed (beat_watch_t *self)
 {
     self->sees = self->sees && self->planted_bug == ENGINE_BUG_MISS_IS_SILENCE;

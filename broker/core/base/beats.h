@@ -52,6 +52,8 @@ void beat_watch_init (beat_watch_t *self, int64_t lease_ms);
 /* A look was answered at now_ms. True: this beat stood still for a lease, and one may try to take
  * over from exactly it. */
 bool beat_watch_saw (beat_watch_t *self, uint64_t epoch, uint64_t beat, int64_t now_ms);
+/* How long to wait until the next look: as usual, but not beyond the end of the silence. */
+int64_t beat_watch_pause_ms (const beat_watch_t *self, int64_t usual_ms, int64_t now_ms);
 /* A look had no answer: whatever kept it may have kept the owner's beats, too, so the measurement
  * begins anew. */
 void beat_watch_missed (beat_watch_t *self);

@@ -15,7 +15,7 @@
 #include "timestamp.h"
 
 enum {
-    LOOK_MS = 250, /* between two looks at an owner */
+    LOOK_MS = 100, /* between two looks at an owner */
     LOOK_WAIT_MS = 2000,
     TRIES = 5, /* each waits 2 s for locks */
     TEXT_SIZE = 512,
@@ -216,6 +216,11 @@ static store_code_t pause_look (int stop_fd, int ms, store_error_t *error)
     return STORE_OK;
 }
 
+static int look_pause_ms (const taker_t *self)
+{
+    return (int) beat_watch_pause_ms (&self->watch, LOOK_MS, clock_ms (CLOCK_MONOTONIC));
+}
+
 /* Adopting. */
 
 /* After a promotion that may have lost something, and where a copy goes on, cursors of the history
@@ -386,7 +391,7 @@ store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store
             code = STORE_OK;
         }
         if (code == STORE_OK && !taken)
-            code = pause_look (stop_fd, LOOK_MS, error);
+            code = pause_look (stop_fd, look_pause_ms (&self), error);
     }
     if (code == STORE_OK)
         note_before (&self);
