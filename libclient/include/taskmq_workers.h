@@ -264,7 +264,7 @@ struct tmq_worker_page {
     const char *broker; /* program and version; empty: not told */
     uint32_t broker_pid;
     const char *broker_host;
-    uint64_t broker_started_at;
+    uint64_t broker_started_at; /* it owns the data since then: of a standby, since it took over */
     uint64_t broker_heartbeat_at;
     uint64_t generation;
     uint64_t epoch;
