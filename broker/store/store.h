@@ -208,6 +208,25 @@ store_code_t store_look_blobs (const char *directory,
                                void (*blob) (void *context, const uint8_t *hash, uint64_t bytes),
                                void *context, store_error_t *error);
 
+/* All that a copy in this directory has, for a store that is to be filled with it. Batches come as
+ * in no life: every task once, by number, with its attempts; behind all tasks the tombstones, the
+ * oldest first, then the blocks of events by position, each in a batch with its time, then the rows
+ * of all kinds but ORDER. */
+typedef struct store_source store_source_t;
+typedef struct store_source_facts {
+    uint64_t epoch;
+    int64_t last_number;
+    uint64_t last_pos;
+    int64_t newest_ms;
+} store_source_facts_t;
+/* Nobody may write the copy meanwhile. *out is to be closed also after an error. */
+store_code_t store_source_open (store_source_t **out, const char *directory,
+                                store_source_facts_t *facts, store_error_t *error);
+/* The next batch, which belongs to the caller; NULL: that was all. STORE_ERROR_DAMAGED: a row is
+ * not what was written. */
+store_code_t store_source_next (store_source_t *self, batch_t **out, store_error_t *error);
+void store_source_close (store_source_t **self); /* accepts a NULL object */
+
 /* Space. */
 
 /* How far the vacuum is. */
