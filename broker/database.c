@@ -15,9 +15,6 @@
 
 enum { DIRECTORY_PATH_SIZE = 4096 + 64 };
 
-/* The store leaves it in the data directory of a broker whose tasks are not in that. */
-#define INSTANCE_FILE "instance"
-
 /* A standby is at work, as far as the service manager has to know; it takes no requests. */
 static void say_standby (const config_t *config, const char *text)
 {
@@ -101,7 +98,7 @@ exits_t database_judge (const config_t *config, const char *data, char error[DAT
 {
     const char *passfile = config_text (config, CONFIG_DATABASE_PASSFILE);
     if (!is_store (config) && data != NULL && config->numbers[CONFIG_STORE] == CONFIG_STORE_SQLITE)
-        return !is_there (data, INSTANCE_FILE)
+        return !is_there (data, DATABASE_INSTANCE_FILE)
                    ? EXITS_OK
                    : fail (error, EXITS_DATA, data,
                            "its tasks are in PostgreSQL (--store postgresql), and nothing of them "

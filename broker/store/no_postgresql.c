@@ -37,6 +37,23 @@ store_code_t database_begin_history (const database_options_t *options, const ch
     return store_fail (error, STORE_ERROR_ACCESS, "%s", LACK);
 }
 
+store_code_t database_restore_look (const database_options_t *options, uint64_t generation,
+                                    bool *there, store_error_t *error)
+{
+    (void) options;
+    (void) generation;
+    *there = false;
+    return store_fail (error, STORE_ERROR_ACCESS, "%s", LACK);
+}
+
+store_code_t database_restore (const database_options_t *options, database_restore_t *restore,
+                               store_error_t *error)
+{
+    (void) options;
+    (void) restore;
+    return store_fail (error, STORE_ERROR_ACCESS, "%s", LACK);
+}
+
 void database_files (const database_options_t *options,
                      void (*file) (void *context, const char *path), void *context)
 {

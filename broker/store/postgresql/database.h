@@ -31,4 +31,31 @@ void database_files (const database_options_t *options,
 store_code_t database_begin_history (const database_options_t *options, const char *directory,
                                      uint64_t epoch, store_error_t *error);
 
+/* An empty database becomes what a copy is (store_adopt), in one transaction: it is all there, or
+ * nothing is. */
+typedef struct database_restore {
+    const char *directory; /* of the copy */
+    uint64_t generation;   /* of its history, and of the database's then */
+    const char *home;      /* the data directory of its next owner, which becomes an instance */
+    /* The next large body, of which the bytes are read from *fd on; that is closed. *fd -1: that
+     * was the last one. */
+    store_code_t (*blob) (void *context, uint8_t *hash, uint64_t *bytes, int *fd,
+                          store_error_t *error);
+    /* Everything but the commit is done. */
+    store_code_t (*ready) (void *context, store_error_t *error);
+    void *context;
+    uint64_t tasks; /* answer */
+    bool unknown;   /* answer, beside STORE_ERROR_AWAY: the commit may have landed */
+} database_restore_t;
+
+/* *there: the database has the data of this history, all of it, and it may be in use by now. Else
+ * it is empty, and may be filled. generation 0: none. STORE_ERROR_FOREIGN: it has something else.
+ * STORE_ERROR_OWNED: somebody is making its tables. */
+store_code_t database_restore_look (const database_options_t *options, uint64_t generation,
+                                    bool *there, store_error_t *error);
+/* Errors of database_restore_look besides. After any error nothing of it is there, unless it is
+ * unknown. */
+store_code_t database_restore (const database_options_t *options, database_restore_t *restore,
+                               store_error_t *error);
+
 #endif

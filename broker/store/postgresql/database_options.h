@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The store leaves it in the data directory of a broker whose tasks are not in that: who it is. */
+#define DATABASE_INSTANCE_FILE "instance"
+
 /* What it has to say, beside failures. */
 typedef enum database_word {
     DATABASE_STANDBY,      /* another owner has the data: it is waited for */

@@ -4,10 +4,12 @@
 
 #include "store/postgresql/pg_blobs.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/memory.h"
 #include "store/postgresql/pg_schema.h"
@@ -300,22 +302,29 @@ static tmq_code_t vault_begin (void *context, const uint8_t *hash, uint64_t byte
     return code == STORE_OK ? TMQ_OK : fail (self, code, &error, word);
 }
 
+/* As the arrays of PUT. */
+static void put_pieces (pg_array_t *numbers, pg_array_t *pieces, uint64_t offset,
+                        const uint8_t *data, size_t length)
+{
+    int32_t n = pieces_of (offset);
+    pg_array_begin (numbers, PG_INT4);
+    pg_array_begin (pieces, PG_BYTEA);
+    for (size_t at = 0; at < length; at += VAULT_PIECE_BYTES, n++) {
+        size_t some = length - at < VAULT_PIECE_BYTES ? length - at : VAULT_PIECE_BYTES;
+        pg_put_int4 (&numbers->bytes, n);
+        pg_put_bytes (&pieces->bytes, data + at, some);
+        numbers->count++;
+        pieces->count++;
+    }
+}
+
 static tmq_code_t vault_put (void *context, int64_t number, uint64_t offset, const uint8_t *data,
                              size_t length, vault_word_t *word)
 {
     pg_blobs_t *self = context;
     PGresult *result = NULL;
     store_error_t error;
-    int32_t n = pieces_of (offset);
-    pg_array_begin (&self->numbers, PG_INT4);
-    pg_array_begin (&self->pieces, PG_BYTEA);
-    for (size_t at = 0; at < length; at += VAULT_PIECE_BYTES, n++) {
-        size_t some = length - at < VAULT_PIECE_BYTES ? length - at : VAULT_PIECE_BYTES;
-        pg_put_int4 (&self->numbers.bytes, n);
-        pg_put_bytes (&self->pieces.bytes, data + at, some);
-        self->numbers.count++;
-        self->pieces.count++;
-    }
+    put_pieces (&self->numbers, &self->pieces, offset, data, length);
     store_code_t code = connect_link (self, &error);
     pg_params_t *params = params_of_own (self);
     pg_param_int8 (params, number);
@@ -613,4 +622,94 @@ void pg_blobs_free (pg_blobs_t **self_p)
 const vault_t *pg_blobs_vault (const pg_blobs_t *self)
 {
     return &self->vault;
+}
+
+/* Filling. */
+
+/* One that is put into tables without an owner. */
+typedef struct filling {
+    pg_link_t *link;
+    const uint8_t *hash;
+    uint64_t bytes;
+    int64_t number;
+    pg_params_t params;
+    pg_array_t numbers;
+    pg_array_t pieces;
+    uint8_t *data; /* VAULT_PUT_BYTES */
+} filling_t;
+
+/* *number (may be NULL): the first column of its one row. */
+static store_code_t run_filling (filling_t *self, size_t statement, int64_t *number,
+                                 store_error_t *error)
+{
+    PGresult *result;
+    store_code_t code = pg_link_run (self->link, statement, &self->params, &result, error);
+    if (code == STORE_OK && PQntuples (result) != 1)
+        code = store_fail (error, STORE_ERROR_IO, "%s: a large body could not be put",
+                           self->link->target->where);
+    if (code == STORE_OK && number != NULL)
+        *number = pg_int8 (result, 0, 0);
+    PQclear (result);
+    return code;
+}
+
+static pg_params_t *params_of_nobody (filling_t *self)
+{
+    pg_params_clear (&self->params);
+    pg_param_int2 (&self->params, PG_SHARD);
+    pg_param_int8 (&self->params, 0); /* the epoch before the first */
+    return &self->params;
+}
+
+static store_code_t fill_piece (filling_t *self, int fd, uint64_t offset, store_error_t *error)
+{
+    uint64_t left = self->bytes - offset;
+    size_t length = left < VAULT_PUT_BYTES ? (size_t) left : VAULT_PUT_BYTES;
+    for (size_t got = 0; got < length;) {
+        ssize_t some = read (fd, self->data + got, length - got);
+        if (some < 0 && errno == EINTR)
+            continue;
+        if (some <= 0)
+            return store_fail (error, STORE_ERROR_IO, "a large body cannot be read: %s",
+                               some < 0 ? strerror (errno) : "it became shorter");
+        got += (size_t) some;
+    }
+    put_pieces (&self->numbers, &self->pieces, offset, self->data, length);
+    pg_params_t *params = params_of_nobody (self);
+    pg_param_int8 (params, self->number);
+    pg_param_array (params, &self->numbers);
+    pg_param_array (params, &self->pieces);
+    return run_filling (self, PUT, NULL, error);
+}
+
+static store_code_t fill_all (filling_t *self, int fd, store_error_t *error)
+{
+    pg_params_t *params = params_of_nobody (self);
+    pg_param_bytes (params, self->hash, TMQ_BLOB_HASH_BYTES);
+    pg_param_int8 (params, (int64_t) self->bytes);
+    store_code_t code = run_filling (self, BEGIN, &self->number, error);
+    for (uint64_t at = 0; code == STORE_OK && at < self->bytes; at += VAULT_PUT_BYTES)
+        code = fill_piece (self, fd, at, error);
+    if (code != STORE_OK)
+        return code;
+    pg_params_clear (params);
+    pg_param_int2 (params, PG_SHARD);
+    pg_param_bytes (params, self->hash, TMQ_BLOB_HASH_BYTES);
+    pg_param_int8 (params, self->number);
+    return run_filling (self, SHOW, NULL, error);
+}
+
+store_code_t pg_blobs_fill (pg_link_t *link, const uint8_t *hash, uint64_t bytes, int fd,
+                            store_error_t *error)
+{
+    filling_t self = {.link = link, .hash = hash, .bytes = bytes};
+    store_code_t code =
+        link->texts == TEXTS ? STORE_OK : pg_link_use (link, TEXTS, STATEMENTS, error);
+    self.data = memory_alloc (VAULT_PUT_BYTES);
+    if (code == STORE_OK)
+        code = fill_all (&self, fd, error);
+    free (self.data);
+    pg_array_free (&self.numbers);
+    pg_array_free (&self.pieces);
+    return code;
 }

@@ -19,4 +19,10 @@ void pg_blobs_free (pg_blobs_t **self); /* accepts a NULL object */
 /* To be used once the data is owned. */
 const vault_t *pg_blobs_vault (const pg_blobs_t *self);
 
+/* Puts one into tables that nobody has owned yet, on a link whose transaction has made them, and
+ * whose statements are others then: the bytes that are read from the descriptor on. Their hash was
+ * compared before. STORE_ERROR_IO: they cannot be read, or are fewer. */
+store_code_t pg_blobs_fill (pg_link_t *link, const uint8_t *hash, uint64_t bytes, int fd,
+                            store_error_t *error);
+
 #endif

@@ -50,7 +50,7 @@ static store_code_t read_id (const char *directory, char text[PG_INSTANCE_LENGTH
                              store_error_t *error)
 {
     char path[PATH_MAX];
-    snprintf (path, sizeof (path), "%s/" PG_INSTANCE_FILE, directory);
+    snprintf (path, sizeof (path), "%s/" DATABASE_INSTANCE_FILE, directory);
     int fd = open (path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return make_id (directory, path, text, error);
@@ -68,7 +68,7 @@ static store_code_t read_id (const char *directory, char text[PG_INSTANCE_LENGTH
 bool pg_instance_is_there (const char *directory)
 {
     char path[PATH_MAX];
-    snprintf (path, sizeof (path), "%s/" PG_INSTANCE_FILE, directory);
+    snprintf (path, sizeof (path), "%s/" DATABASE_INSTANCE_FILE, directory);
     return access (path, F_OK) == 0;
 }
 

@@ -15,7 +15,6 @@
 #include "store/error.h"
 #include "store/postgresql/pg_link.h"
 
-#define PG_INSTANCE_FILE "instance"
 /* One number for each time that this kernel was started. */
 #define PG_BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 

@@ -680,6 +680,16 @@ store_code_t pg_link_do (pg_link_t *self, const char *sql, store_error_t *error)
     return pg_link_show (self, sql, NULL, error);
 }
 
+store_code_t pg_link_use (pg_link_t *self, const char *const *texts, size_t texts_count,
+                          store_error_t *error)
+{
+    store_code_t code = pg_link_do (self, "DEALLOCATE ALL", error);
+    memset (self->prepared, 0, sizeof (self->prepared));
+    self->texts = texts;
+    self->texts_count = texts_count;
+    return code;
+}
+
 store_code_t pg_link_begin (pg_link_t *self, store_error_t *error)
 {
     return pg_link_do (self, "BEGIN", error);

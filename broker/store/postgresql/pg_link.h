@@ -84,6 +84,9 @@ void pg_link_close (pg_link_t *self); /* accepts a closed one */
 store_code_t pg_link_end_others (pg_link_t *self, store_error_t *error);
 /* Takes the connection of another link of the same statements; that is closed then. */
 void pg_link_move (pg_link_t *self, pg_link_t *from);
+/* Other statements run on an open link from now on, also within its transaction. */
+store_code_t pg_link_use (pg_link_t *self, const char *const *texts, size_t texts_count,
+                          store_error_t *error);
 static inline bool pg_link_is_open (const pg_link_t *self)
 {
     return self->db != NULL;

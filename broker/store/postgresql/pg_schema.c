@@ -328,3 +328,32 @@ store_code_t pg_schema_upgrade (pg_target_t *target, uint64_t epoch, const char 
 {
     return bring_to (target, &(upgrade_t){PG_SCHEMA_VERSION, epoch, owner}, error);
 }
+
+/* For a restore. */
+
+store_code_t pg_schema_look (pg_link_t *link, bool *empty, store_error_t *error)
+{
+    found_t found = {.version = 0};
+    store_code_t code = pg_link_use (link, TEXTS, STATEMENTS, error);
+    if (code == STORE_OK)
+        code = pg_link_do (link, "SET LOCAL lock_timeout = '5s'", error);
+    if (code == STORE_OK)
+        code = lock (link, error);
+    if (code == STORE_ERROR_BUSY)
+        return store_fail (error, STORE_ERROR_OWNED,
+                           "%s: somebody else is making schema %s, a broker or a restore",
+                           link->target->where, link->target->schema);
+    if (code == STORE_OK)
+        code = look (link, &found, error);
+    *empty = !found.objects;
+    return code;
+}
+
+store_code_t pg_schema_make (pg_link_t *link, store_error_t *error)
+{
+    const upgrade_t fresh = {.version = PG_SCHEMA_VERSION};
+    store_code_t code = STORE_OK;
+    for (bool done = false; code == STORE_OK && !done;)
+        code = step (link, &fresh, &done, error);
+    return code;
+}

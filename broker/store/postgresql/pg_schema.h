@@ -54,4 +54,11 @@ store_code_t pg_schema_newer (const pg_target_t *target, int32_t version, store_
 store_code_t pg_schema_upgrade (pg_target_t *target, uint64_t epoch, const char *owner,
                                 store_error_t *error);
 
+/* What a restore needs, on an open link in its transaction, whose statements are others then. The
+ * schema stays locked until that ends: who is about to make it, or has just made it, is waited for.
+ * *empty: it is missing, or nothing is in it. STORE_ERROR_OWNED: it is being made for long. */
+store_code_t pg_schema_look (pg_link_t *link, bool *empty, store_error_t *error);
+/* Makes it, of this version, where it is empty. Errors as pg_schema_prepare. */
+store_code_t pg_schema_make (pg_link_t *link, store_error_t *error);
+
 #endif

@@ -148,42 +148,20 @@ static store_code_t look_behind (pg_tables_t *self, store_error_t *error)
     return code;
 }
 
-static store_code_t write_meta (pg_tables_t *self, store_error_t *error)
-{
-    const pg_meta_t *meta = &self->meta;
-    pg_params_t params;
-    pg_params_clear (&params);
-    pg_param_int2 (&params, PG_SHARD);
-    pg_param_int8 (&params, (int64_t) meta->epoch);
-    pg_param_int8 (&params, (int64_t) meta->batch);
-    pg_param_int8 (&params, meta->last_number);
-    pg_param_int8 (&params, (int64_t) meta->last_pos);
-    pg_param_int8 (&params, meta->newest_ms);
-    pg_param_int8 (&params, (int64_t) meta->tasks);
-    pg_param_int8 (&params, (int64_t) meta->tombstones);
-    pg_param_int8 (&params, (int64_t) meta->event_bytes);
-    return pg_link_run (&self->link, PG_SQL_WRITTEN, &params, NULL, error);
-}
-
 static store_code_t write_order (pg_tables_t *self, store_error_t *error)
 {
     const order_t *order = &self->order;
     const order_t *stored = &self->stored_order;
     if (self->order_known && order->first == stored->first && order->last == stored->last)
         return STORE_OK;
-    uint8_t body[ORDER_BYTES];
-    order_pack (order, body);
-    row_t row = row_make (ROW_KIND_ORDER, ORDER_KEY, sizeof (ORDER_KEY), body, sizeof (body));
-    store_code_t code = pg_writer_put_row (self->writer, &row, error);
-    row_drop (&row);
-    return code;
+    return pg_writer_put_order (self->writer, order, error);
 }
 
 static store_code_t commit (pg_tables_t *self, store_error_t *error)
 {
     store_code_t code = write_order (self, error);
     if (code == STORE_OK)
-        code = write_meta (self, error);
+        code = pg_writer_put_meta (self->writer, &self->meta, error);
     return code == STORE_OK ? pg_link_commit (&self->link, error) : code;
 }
 

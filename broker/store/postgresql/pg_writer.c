@@ -614,6 +614,32 @@ store_code_t pg_writer_put_row (pg_writer_t *self, const row_t *row, store_error
     return run_rows (self, false, error);
 }
 
+store_code_t pg_writer_put_order (pg_writer_t *self, const order_t *order, store_error_t *error)
+{
+    uint8_t body[ORDER_BYTES];
+    order_pack (order, body);
+    row_t row = row_make (ROW_KIND_ORDER, ORDER_KEY, sizeof (ORDER_KEY), body, sizeof (body));
+    store_code_t code = pg_writer_put_row (self, &row, error);
+    row_drop (&row);
+    return code;
+}
+
+store_code_t pg_writer_put_meta (pg_writer_t *self, const pg_meta_t *meta, store_error_t *error)
+{
+    pg_params_t params;
+    pg_params_clear (&params);
+    pg_param_int2 (&params, PG_SHARD);
+    pg_param_int8 (&params, (int64_t) meta->epoch);
+    pg_param_int8 (&params, (int64_t) meta->batch);
+    pg_param_int8 (&params, meta->last_number);
+    pg_param_int8 (&params, (int64_t) meta->last_pos);
+    pg_param_int8 (&params, meta->newest_ms);
+    pg_param_int8 (&params, (int64_t) meta->tasks);
+    pg_param_int8 (&params, (int64_t) meta->tombstones);
+    pg_param_int8 (&params, (int64_t) meta->event_bytes);
+    return pg_link_run (self->link, PG_SQL_WRITTEN, &params, NULL, error);
+}
+
 /* All of it. Old tasks come before the new ones: a dedup key that one left is free then. */
 store_code_t pg_writer_write (pg_writer_t *self, const dirty_t *dirty, pg_meta_t *meta,
                               order_t *order, uint64_t *removals, store_error_t *error)

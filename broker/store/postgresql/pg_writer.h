@@ -33,6 +33,9 @@ void pg_writer_forget_spaces (pg_writer_t *self);
 /* Counts what it writes in *meta and *order; *removals grows by those written. */
 store_code_t pg_writer_write (pg_writer_t *self, const dirty_t *dirty, pg_meta_t *meta,
                               order_t *order, uint64_t *removals, store_error_t *error);
+/* Table written, and the row of the order of times: what was counted, before the commit. */
+store_code_t pg_writer_put_meta (pg_writer_t *self, const pg_meta_t *meta, store_error_t *error);
+store_code_t pg_writer_put_order (pg_writer_t *self, const order_t *order, store_error_t *error);
 /* One row of a kind. */
 store_code_t pg_writer_put_row (pg_writer_t *self, const row_t *row, store_error_t *error);
 
