@@ -49,8 +49,8 @@ static void note_restored (const char *directory, const restore_report_t *report
     audit_free (&audit);
 }
 
-/* What the directory holds: the backup, and what followed of the archive. */
-static void tell_restored (const char *directory, const restore_report_t *report)
+/* What the directory, or the database, holds: the backup, and what followed of the archive. */
+static void tell_restored (const char *directory, const restore_report_t *report, bool database)
 {
     char made[TIME_TEXT_SIZE] = "";
     char newest[TIME_TEXT_SIZE] = "";
@@ -68,8 +68,10 @@ static void tell_restored (const char *directory, const restore_report_t *report
               newest);
     note_restored (directory, report, detail);
     log_write (LOG_LEVEL_INFO, "RESTORED",
-               "the directory is as the broker was then: what was acknowledged later is lost, and "
-               "subscribers are told of a gap",
+               database ? "the database is as the broker was then: what was acknowledged later is "
+                          "lost, and subscribers are told of a gap"
+                        : "the directory is as the broker was then: what was acknowledged later is "
+                          "lost, and subscribers are told of a gap",
                LOG_FIELDS (LOG_TEXT ("path", directory), LOG_TEXT ("made", made),
                            LOG_NUMBER ("archived", more->batches), LOG_NUMBER ("batch", batch),
                            LOG_TEXT ("newest", newest),
@@ -88,30 +90,44 @@ static void tell_restored (const char *directory, const restore_report_t *report
                         LOG_TEXT ("error", strerror (report->blobs.error))));
 }
 
+/* What stands in the way of it, before the backup is read. */
+static exits_t judge_restore (const config_t *config, const char *directory)
+{
+    char error[DATABASE_ERROR_SIZE];
+    if (directory == NULL)
+        return exits_fail (EXITS_USAGE, "--restore needs --data DIR, a directory that is empty or "
+                                        "missing");
+    exits_t code = database_judge (config, directory, error);
+    return code == EXITS_OK ? code : exits_fail (code, error);
+}
+
 static exits_t restore (const config_t *config)
 {
     store_error_t error;
     restore_report_t report;
+    database_options_t database;
+    const char *directory = config_text (config, CONFIG_DATA);
     const restore_from_t from = {.file = config->restore,
                                  .archive = config_text (config, CONFIG_ARCHIVE),
-                                 .until_ms = config->until_ms};
-    const char *directory = config_text (config, CONFIG_DATA);
-    char database_error[DATABASE_ERROR_SIZE];
-    exits_t refused = database_refuse (config, "--restore",
-                                       "the database comes back as PostgreSQL restores it, from "
-                                       "pg_basebackup or its archive",
-                                       database_error);
+                                 .until_ms = config->until_ms,
+                                 .into = database_fill (&database, config) ? &database : NULL};
+    exits_t refused = judge_restore (config, directory);
     if (refused != EXITS_OK)
-        return exits_fail (refused, database_error);
-    if (directory == NULL)
-        return exits_fail (EXITS_USAGE, "--restore needs --data DIR, a directory that is empty or "
-                                        "missing");
+        return refused;
     umask (077);
     store_code_t code = restore_run (&from, directory, &report, &error);
     if (code != STORE_OK)
         return exits_fail (code == STORE_ERROR_FOREIGN ? EXITS_DATA : exits_of_store (code),
                            error.text);
-    tell_restored (directory, &report);
+    if (report.again)
+        log_write (LOG_LEVEL_INFO, "RESTORE-AGAIN",
+                   report.ended
+                       ? "the restore before this one was interrupted behind its end: the database "
+                         "has all of it"
+                       : "the restore before this one was interrupted: this one began anew",
+                   LOG_FIELDS (LOG_TEXT ("path", directory)));
+    if (!report.ended)
+        tell_restored (directory, &report, from.into != NULL);
     return EXITS_OK;
 }
 

@@ -18,6 +18,7 @@
 #include "backup/named.h"
 #include "backup/pack.h"
 #include "backup/restore_blobs.h"
+#include "backup/restore_into.h"
 #include "backup/tar.h"
 #include "core/base/memory.h"
 #include "disk.h"
@@ -33,7 +34,9 @@ typedef struct restore {
     int scratch_fd; /* of the scratch directory, locked: one restore at a time */
     bool made;      /* the directory was made */
     bool crashed;   /* it has what a crash left of another restore */
+    bool emptied;   /* the scratch directory has nothing of that any more */
     bool moving;
+    restore_into_t into;
     manifest_part_t found[PARTS]; /* as they stand in the archive */
     char *text;                   /* of the manifest */
     size_t text_length;
@@ -60,7 +63,8 @@ static bool may_stand (const char *name, bool crashed)
 {
     return strcmp (name, ".") == 0 || strcmp (name, "..") == 0 ||
            strcmp (name, "lost+found") == 0 || strcmp (name, RESTORE_SCRATCH) == 0 ||
-           (crashed && (manifest_find (name) != PARTS || strcmp (name, "taskmq.lock") == 0));
+           (crashed && (manifest_find (name) != PARTS || strcmp (name, "taskmq.lock") == 0 ||
+                        strcmp (name, DATABASE_INSTANCE_FILE) == 0));
 }
 
 static store_code_t look_at_directory (restore_t *self, store_error_t *error)
@@ -85,9 +89,10 @@ static store_code_t look_at_directory (restore_t *self, store_error_t *error)
     return code;
 }
 
-static void empty_scratch (const restore_t *self)
+static void empty_scratch (restore_t *self)
 {
-    static const char *const beside[] = {"taskmq.db-wal", "taskmq.db-shm"};
+    static const char *const beside[] = {"taskmq.db-wal", "taskmq.db-shm", RESTORE_GENERATION};
+    self->emptied = true;
     pack_remove (self->scratch_fd, manifest_file (PART_BLOBS));
     for (int part = 0; part < PARTS; part++)
         unlinkat (self->scratch_fd, manifest_file ((manifest_part_name_t) part), 0);
@@ -95,7 +100,7 @@ static void empty_scratch (const restore_t *self)
         unlinkat (self->scratch_fd, beside[i], 0);
 }
 
-static store_code_t make_scratch (restore_t *self, store_error_t *error)
+static store_code_t open_scratch (restore_t *self, store_error_t *error)
 {
     if (mkdir (self->scratch, 0700) != 0 && errno != EEXIST)
         return fail_system (error, self->scratch, "cannot be made");
@@ -105,7 +110,6 @@ static store_code_t make_scratch (restore_t *self, store_error_t *error)
     if (flock (self->scratch_fd, LOCK_EX | LOCK_NB) != 0)
         return store_fail (error, STORE_ERROR_BUSY, "%s: another restore is under way",
                            self->directory);
-    empty_scratch (self);
     return STORE_OK;
 }
 
@@ -269,12 +273,12 @@ static store_code_t sync_directory (const char *path, store_error_t *error)
                                            : fail_system (error, path, "cannot be synced");
 }
 
-/* The tables last: without them nobody takes the directory for a whole one, and with them the
- * access file has to be there. */
-static store_code_t move (restore_t *self, store_error_t *error)
+/* Those from `first` on, the tables last: without them nobody takes the directory for a whole one,
+ * and with them the access file has to be there. */
+static store_code_t move_parts (restore_t *self, manifest_part_name_t first, store_error_t *error)
 {
     self->moving = true;
-    for (int i = PARTS - 1; i >= 0; i--) {
+    for (int i = PARTS - 1; i >= (int) first; i--) {
         const char *name = manifest_file ((manifest_part_name_t) i);
         char to[PATH_SIZE];
         snprintf (to, sizeof (to), "%s/%s", self->directory, name);
@@ -287,12 +291,71 @@ static store_code_t move (restore_t *self, store_error_t *error)
         if (renameat (self->scratch_fd, name, AT_FDCWD, to) != 0)
             return fail_system (error, to, "cannot be made");
     }
-    store_code_t code = sync_directory (self->directory, error);
-    if (code != STORE_OK)
-        return code;
+    return sync_directory (self->directory, error);
+}
+
+/* The directory is whole: its mark goes. */
+static store_code_t finish (const restore_t *self, store_error_t *error)
+{
     if (rmdir (self->scratch) != 0)
         return fail_system (error, self->scratch, "cannot be removed");
     return sync_directory (self->directory, error);
+}
+
+static store_code_t move (restore_t *self, store_error_t *error)
+{
+    store_code_t code = move_parts (self, PART_TABLES, error);
+    return code == STORE_OK ? finish (self, error) : code;
+}
+
+/* A database. */
+
+_Static_assert(PART_TABLES == 0 && PART_ACCESS == 1, "all parts but the tables");
+
+static store_code_t place (void *context, store_error_t *error)
+{
+    return move_parts (context, PART_ACCESS, error);
+}
+
+/* Nothing of it is in the database: what came into the directory beside that goes. */
+static void take_back (restore_t *self)
+{
+    char path[PATH_SIZE];
+    for (int i = PART_ACCESS; i < PARTS; i++) {
+        snprintf (path, sizeof (path), "%s/%s", self->directory,
+                  manifest_file ((manifest_part_name_t) i));
+        if (i == PART_BLOBS)
+            pack_remove (AT_FDCWD, path);
+        else
+            unlink (path);
+    }
+    snprintf (path, sizeof (path), "%s/" DATABASE_INSTANCE_FILE, self->directory);
+    unlink (path);
+    self->moving = false;
+}
+
+static store_code_t fill_database (restore_t *self, uint64_t generation, store_error_t *error)
+{
+    self->into.generation = generation;
+    store_code_t code = restore_into_run (&self->into, error);
+    if (code != STORE_OK && !self->into.unknown)
+        take_back (self);
+    if (code != STORE_OK)
+        return code;
+    empty_scratch (self);
+    return finish (self, error);
+}
+
+/* What is refused is refused before it costs anything. */
+static store_code_t look_at_database (restore_t *self, bool *ended, store_error_t *error)
+{
+    self->into = (restore_into_t){.database = self->from->into,
+                                  .directory = self->directory,
+                                  .scratch = self->scratch,
+                                  .scratch_fd = self->scratch_fd,
+                                  .place = place,
+                                  .context = self};
+    return self->from->into == NULL ? STORE_OK : restore_into_look (&self->into, ended, error);
 }
 
 static store_code_t adopt (restore_t *self, restore_report_t *out, store_error_t *error)
@@ -333,21 +396,45 @@ static store_code_t count_missing (const restore_t *self, restore_report_t *out,
 
 static store_code_t restore (restore_t *self, restore_report_t *out, store_error_t *error)
 {
-    self->fd = open (self->file, O_RDONLY | O_CLOEXEC);
-    if (self->fd < 0)
-        return fail_system (error, self->file, "cannot be read");
-    store_code_t code = look_at_directory (self, error);
-    if (code == STORE_OK)
-        code = make_scratch (self, error);
-    if (code == STORE_OK)
-        code = unpack (self, error);
+    store_code_t code = unpack (self, error);
     if (code == STORE_OK)
         code = compare (self, &out->manifest, error);
     if (code == STORE_OK)
         code = adopt (self, out, error);
     if (code == STORE_OK)
         code = count_missing (self, out, error);
-    return code == STORE_OK ? move (self, error) : code;
+    if (code != STORE_OK)
+        return code;
+    return self->from->into == NULL ? move (self, error)
+                                    : fill_database (self, out->generation, error);
+}
+
+static store_code_t begin (restore_t *self, restore_report_t *out, store_error_t *error)
+{
+    self->fd = open (self->file, O_RDONLY | O_CLOEXEC);
+    if (self->fd < 0)
+        return fail_system (error, self->file, "cannot be read");
+    store_code_t code = look_at_directory (self, error);
+    if (code == STORE_OK)
+        code = open_scratch (self, error);
+    if (code == STORE_OK)
+        code = look_at_database (self, &out->ended, error);
+    if (code != STORE_OK)
+        return code;
+    out->again = self->crashed;
+    empty_scratch (self);
+    return out->ended ? finish (self, error) : restore (self, out, error);
+}
+
+/* What a crash left of another restore stays known by its directory, until one has come to its
+ * end. */
+static void clean (restore_t *self)
+{
+    if (self->crashed && !self->emptied)
+        return;
+    empty_scratch (self);
+    if (!self->crashed)
+        rmdir (self->scratch);
 }
 
 store_code_t restore_run (const restore_from_t *from, const char *directory, restore_report_t *out,
@@ -357,11 +444,9 @@ store_code_t restore_run (const restore_from_t *from, const char *directory, res
         .from = from, .file = from->file, .directory = directory, .fd = -1, .scratch_fd = -1};
     *out = (restore_report_t){.generation = 0};
     snprintf (self.scratch, sizeof (self.scratch), "%s/" RESTORE_SCRATCH, directory);
-    store_code_t code = restore (&self, out, error);
-    if (code != STORE_OK && code != STORE_ERROR_BUSY && self.scratch_fd >= 0 && !self.moving) {
-        empty_scratch (&self);
-        rmdir (self.scratch);
-    }
+    store_code_t code = begin (&self, out, error);
+    if (code != STORE_OK && code != STORE_ERROR_BUSY && self.scratch_fd >= 0 && !self.moving)
+        clean (&self);
     if (code != STORE_OK && self.made && !self.moving)
         rmdir (directory);
     if (self.scratch_fd >= 0)

@@ -499,7 +499,7 @@ static bool store_is_consistent (const config_t *self, char error[CONFIG_ERROR_S
     if (archived && store == CONFIG_STORE_MEMORY)
         return needs (self, CONFIG_ARCHIVE, "needs broker/store sqlite: memory keeps nothing",
                       error);
-    if (archived && store == CONFIG_STORE_POSTGRESQL)
+    if (archived && store == CONFIG_STORE_POSTGRESQL && self->action != CONFIG_RESTORE)
         return needs (self, CONFIG_ARCHIVE,
                       "needs broker/store sqlite: PostgreSQL archives by itself (archive_command)",
                       error);

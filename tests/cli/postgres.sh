@@ -161,8 +161,6 @@ run 3 taskmqd --data "$room/sqlite" --store postgresql --database "$database"
 err_has 'its tasks are in taskmq.db'
 run 2 taskmqd --check --data "$room/.taskmq" --store postgresql --database "$database"
 err_has 'pg_amcheck'
-run 2 taskmqd --restore copy.tar --data "$room/new" --store postgresql --database "$database"
-err_has 'pg_basebackup'
 
 # a kill of both, and everything is there
 start_broker
