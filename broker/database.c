@@ -108,7 +108,7 @@ exits_t database_judge (const config_t *config, const char *data, char error[DAT
     if (data != NULL && is_there (data, "taskmq.db"))
         return fail (error, EXITS_DATA, data,
                      "its tasks are in taskmq.db, and PostgreSQL would have none of them. Name "
-                     "another directory, and take them there by 'taskctl export' and 'import'");
+                     "another directory, and take them there by 'taskctl backup' and --restore");
     return passfile != NULL ? judge_passfile (passfile, error) : EXITS_OK;
 }
 
