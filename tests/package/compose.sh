@@ -1,109 +1,19 @@
 #!/bin/sh
 # compose.sh ARCHIVE: docker/compose.yaml as it is meant to run, with the image of ARCHIVE: a broker, two
 # workers, a client and a gateway, each on a network of its own with the broker. One of the workers is
-# killed at its work, and the other one brings the result. By HTTP tasks come from this machine. With podman and podman-compose, as root, in namespaces
-# and directories of its own: of the machine's networks and images nothing is touched.
+# killed at its work, and the other one brings the result. By HTTP tasks come from this machine.
 set -eu
 
-archive=$(realpath "$1")
-here=$(dirname "$(realpath "$0")")
-for program in podman podman-compose runc iptables curl; do
-    command -v "$program" >/dev/null || {
-        echo "skipped: there is no $program"
-        exit 77
-    }
-done
-SCRATCH=${SCRATCH-}
-if [ "${2-}" != inside ]; then
-    scratch=$(mktemp -d)
-    code=0
-    # --kill-child: containers are no children of what started them.
-    export SCRATCH="$scratch"
-    unshare --net --mount --pid --fork --mount-proc --kill-child \
-        sh "$here/compose.sh" "$archive" inside || code=$?
-    rm -rf "$scratch"
-    exit "$code"
-fi
-
-mount -t tmpfs tmpfs /run # names of networks and locks are its own, too
-cp -R "$here/../../docker" "$SCRATCH/tree"
-cd "$SCRATCH/tree"
-rm -rf secrets
-ip link set lo up
-
-fail ()
-{
-    printf 'FAILED: %s\n' "$*"
-    podman ps --all || :
-    for name in broker worker-a worker-b client gateway; do
-        podman logs --tail 20 "$(container "$name")" 2>&1 | sed "s/^/$name: /" || :
-    done
-    exit 1
-}
-
-# Its own images, networks and state. Limits are lowered to what this machine allows to raise.
-driver=overlay
-mkdir "$SCRATCH/lower" "$SCRATCH/upper" "$SCRATCH/work" "$SCRATCH/merged"
-if mount -t overlay overlay -o "lowerdir=$SCRATCH/lower,upperdir=$SCRATCH/upper,workdir=$SCRATCH/work" \
-    "$SCRATCH/merged" 2>/dev/null; then
-    umount "$SCRATCH/merged"
-else
-    driver=vfs
-fi
-printf '[storage]\ndriver = "%s"\nrunroot = "%s"\ngraphroot = "%s"\n' \
-    "$driver" "$SCRATCH/run" "$SCRATCH/graph" >"$SCRATCH/storage.conf"
-cat >"$SCRATCH/containers.conf" <<END
-[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-log_driver = "k8s-file"
-[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-events_logger = "none"
-tmp_dir = "$SCRATCH/libpod"
-[network]
-network_backend = "netavark"
-network_config_dir = "$SCRATCH/networks"
-END
-export CONTAINERS_STORAGE_CONF="$SCRATCH/storage.conf" CONTAINERS_CONF="$SCRATCH/containers.conf"
+# shellcheck disable=SC2034 # compose_lib.sh uses these
+file=compose.yaml
+# shellcheck disable=SC2034
+services='broker worker-a worker-b client gateway'
+. "$(dirname "$0")/compose_lib.sh"
 
 # The workers wait with their work as long as there is a file, so that one can be killed at it.
 grep -q 'render -- tr a-z A-Z"' compose.yaml || fail 'compose.yaml has other workers'
 sed -i "s%render -- tr a-z A-Z%render -- sh -c 'while [ -e /tmp/hold ]; do sleep 0.1; done; tr a-z A-Z'%" \
     compose.yaml
-
-compose ()
-{
-    podman-compose -p taskmq -f compose.yaml "$@" >>"$SCRATCH/compose.log" 2>&1 || {
-        tail -n 20 "$SCRATCH/compose.log"
-        fail "podman-compose $*"
-    }
-}
-
-container ()
-{
-    echo "taskmq_$1_1"
-}
-
-# inside NAME COMMAND...
-inside ()
-{
-    name=$1
-    shift
-    podman exec "$(container "$name")" "$@"
-}
-
-# eventually WHAT COMMAND...
-eventually ()
-{
-    what=$1
-    shift
-    deadline=$(($(date +%s) + 180))
-    until "$@" >/dev/null 2>&1; do
-        [ "$(date +%s)" -lt $deadline ] || fail "$what"
-        sleep 0.2
-    done
-}
 
 # result ID: what the client has of it.
 result ()
@@ -122,7 +32,6 @@ works ()
     [ "$(field "$1" status)" = working ]
 }
 
-podman load --quiet --input "$archive" >/dev/null
 compose up -d broker
 eventually 'the broker does not answer' inside broker taskctl --timeout 3s ping
 COMPOSE='podman-compose -p taskmq' ./invite.sh >>"$SCRATCH/compose.log" 2>&1
