@@ -3,8 +3,10 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A database in trouble: no connection left, its disk full, limits that somebody set for the role,
- * sessions that a pooler mixes. What was acknowledged is there afterwards, and the same broker goes
- * on. */
+ * sessions that a pooler mixes, a transaction that is never ended. What was acknowledged is there
+ * afterwards, and the same broker goes on.
+ *
+ *     test_trouble [--percent N] [--seed N]      CI: 2 percent of the ten minutes under load */
 #include <libpq-fe.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,6 +20,7 @@
 #include "pooler.h"
 #include "stage.h"
 #include "support/cmocka_all.h"
+#include "support/load.h"
 #include "support/timing.h"
 
 enum {
@@ -29,8 +32,15 @@ enum {
     BALLAST = 16 << 20,
     LARGE_DISK = 60 << 20,
     LARGE_BALLASTS = 3, /* that leave less room than a body needs */
-    LARGE = 15 << 20
+    LARGE = 15 << 20,
+    PERCENT = 2,
+    PINNED_MS = 600000,
+    PINNED_TOLD_MS = 70000, /* the broker tells of one that is a minute old */
+    END_MS = 180000
 };
+
+static unsigned percent = PERCENT;
+static unsigned seed_of_load = 1;
 
 static void run_sql (const stage_t *stage, const char *sql)
 {
@@ -147,15 +157,18 @@ static void test_limits_that_somebody_set (void **state)
     stage_destroy (&stage);
 }
 
-/* A disk of its own for what the role makes; it goes with this process. The log of the database
- * stays where it is: one without space for that has crashed, and is away. */
+static void path_of_disk (const stage_t *stage, char out[POSTGRES_PATH_MAX + 16])
+{
+    snprintf (out, POSTGRES_PATH_MAX + 16, "%s/disk", stage->server.home);
+}
+
+/* A disk of its own for the server, which is stopped; it goes with this process. */
 static bool make_disk (stage_t *stage, int bytes)
 {
     char path[POSTGRES_PATH_MAX + 16];
-    char sql[POSTGRES_PATH_MAX + 96];
     char size[32];
     struct stat home;
-    snprintf (path, sizeof path, "%s/disk", stage->server.home);
+    path_of_disk (stage, path);
     snprintf (size, sizeof size, "size=%d", bytes);
     assert_int_equal (mkdir (path, 0700), 0);
     assert_int_equal (stat (stage->server.home, &home), 0);
@@ -163,13 +176,32 @@ static bool make_disk (stage_t *stage, int bytes)
         mount ("tmpfs", path, "tmpfs", 0, size) != 0)
         return false;
     postgres_end (&stage->server, SIGINT);
-    postgres_start (&stage->server); /* which sees it */
     assert_int_equal (chown (path, home.st_uid, home.st_gid), 0);
+    return true;
+}
+
+/* What the role makes stands there. The log of the database stays where it is: one without space
+ * for that has crashed, and is away. */
+static void keep_tables_on_disk (const stage_t *stage)
+{
+    char path[POSTGRES_PATH_MAX + 16];
+    char sql[POSTGRES_PATH_MAX + 96];
+    path_of_disk (stage, path);
     snprintf (sql, sizeof sql, "CREATE TABLESPACE disk LOCATION '%s'", path);
     run_sql (stage, sql);
     run_sql (stage, "GRANT CREATE ON TABLESPACE disk TO taskmq");
     run_sql (stage, "ALTER ROLE taskmq SET default_tablespace = disk");
-    return true;
+}
+
+/* The log of the database stands there, and nothing else. The server does not run. */
+static void keep_log_on_disk (const stage_t *stage)
+{
+    const char *home = stage->server.home;
+    char command[4 * POSTGRES_PATH_MAX];
+    snprintf (command, sizeof command,
+              "mv '%s/data/pg_wal' '%s/disk/' && ln -s ../disk/pg_wal '%s/data/pg_wal'", home, home,
+              home);
+    assert_int_equal (system (command), 0);
 }
 
 static void set_ballast (const stage_t *stage, unsigned pieces)
@@ -188,21 +220,26 @@ static void set_ballast (const stage_t *stage, unsigned pieces)
     fclose (file);
 }
 
-static void begin_on_disk (stage_t *stage, int bytes)
+static void begin_on_disk (stage_t *stage, int bytes, bool log)
 {
     stage_init (stage, NULL);
-    if (make_disk (stage, bytes))
-        return;
-    print_message ("skipped: no disk of its own can be mounted here\n");
-    stage_destroy (stage);
-    skip ();
+    if (!make_disk (stage, bytes)) {
+        print_message ("skipped: no disk of its own can be mounted here\n");
+        stage_destroy (stage);
+        skip ();
+    }
+    if (log)
+        keep_log_on_disk (stage);
+    postgres_start (&stage->server); /* which sees it */
+    if (!log)
+        keep_tables_on_disk (stage);
 }
 
 static void end_with_disk (stage_t *stage)
 {
     char path[POSTGRES_PATH_MAX + 16];
     postgres_end (&stage->server, SIGQUIT);
-    snprintf (path, sizeof path, "%s/disk", stage->server.home);
+    path_of_disk (stage, path);
     assert_int_equal (umount2 (path, MNT_DETACH), 0);
     stage_destroy (stage);
 }
@@ -214,7 +251,7 @@ static void test_the_disk_of_the_database_is_full (void **state)
     stage_t stage;
     size_t count = 0;
     int code;
-    begin_on_disk (&stage, DATABASE_DISK);
+    begin_on_disk (&stage, DATABASE_DISK, false);
     set_ballast (&stage, 1);
     daemon_start (&stage.broker);
     pid_t broker = stage.broker.pid;
@@ -238,6 +275,38 @@ static void test_the_disk_of_the_database_is_full (void **state)
     end_with_disk (&stage);
 }
 
+/* A server without room for its log ends by itself, in the middle of whatever it does. */
+static void test_the_log_of_the_database_is_full (void **state)
+{
+    (void) state;
+    static tmq_id_t taken[FILL_MAX];
+    stage_t stage;
+    size_t count = 0;
+    int code;
+    begin_on_disk (&stage, DATABASE_DISK, true);
+    set_ballast (&stage, 1);
+    daemon_start (&stage.broker);
+    pid_t broker = stage.broker.pid;
+    tmq_client_t *client = daemon_client (&stage.broker);
+    while ((code = submit (client, PAYLOAD, &taken[count], 2000)) == TMQ_OK)
+        assert_true (++count < FILL_MAX);
+    print_message ("%zu tasks of %d bytes were taken, then %s\n", count, (int) PAYLOAD,
+                   tmq_code_name (code));
+    assert_true (count > 0);
+    postgres_end (&stage.server, SIGKILL); /* what is left of it */
+    set_ballast (&stage, 0);
+    postgres_start (&stage.server);
+    tmq_id_t id;
+    WAIT_FOR (submit (client, 10, &id, TIMING_PATIENCE_MS) == TMQ_OK, TIMING_PATIENCE_MS);
+    for (size_t i = 0; i < count; i++)
+        assert_there (client, &taken[i]);
+    assert_there (client, &id);
+    assert_int_equal (stage.broker.pid, broker);
+    tmq_client_free (&client);
+    daemon_stop (&stage.broker);
+    end_with_disk (&stage);
+}
+
 /* A body that finds no room is refused; everything else goes on, and it is put later. */
 static void test_a_body_finds_no_room (void **state)
 {
@@ -248,7 +317,7 @@ static void test_a_body_finds_no_room (void **state)
     tmq_error_t error = {0};
     tmq_id_t small;
     stage_t stage;
-    begin_on_disk (&stage, LARGE_DISK);
+    begin_on_disk (&stage, LARGE_DISK, false);
     set_ballast (&stage, LARGE_BALLASTS);
     daemon_start (&stage.broker);
     tmq_client_t *client = daemon_client (&stage.broker);
@@ -271,6 +340,53 @@ static void test_a_body_finds_no_room (void **state)
     tmq_client_free (&client);
     daemon_stop (&stage.broker);
     end_with_disk (&stage);
+}
+
+static size_t completed_in (load_t *load, uint32_t ms)
+{
+    size_t before = history_completed_count (&load->history);
+    timing_pause (ms);
+    return history_completed_count (&load->history) - before;
+}
+
+/* It keeps every row that the broker deletes: the journal grows, and work goes on. */
+static void test_a_transaction_that_nobody_ends (void **state)
+{
+    (void) state;
+    static load_t load;
+    stage_t stage;
+    uint32_t ms = stage_part (PINNED_MS, percent);
+    stage_init (&stage, NULL);
+    daemon_start (&stage.broker);
+    load_options_t options = {.endpoints = {stage.broker.endpoint},
+                              .submitters = 2,
+                              .workers = 2,
+                              .subscribers = 1,
+                              .open_max = 200,
+                              .timeout_ms = END_MS};
+    load_start (&load, &options);
+    WAIT_FOR (history_completed_count (&load.history) > 0, TIMING_PATIENCE_MS);
+    size_t without = completed_in (&load, ms / 10);
+    PGconn *old = PQconnectdb (stage.uri);
+    PQclear (PQexec (old, "BEGIN ISOLATION LEVEL REPEATABLE READ"));
+    PGresult *seen = PQexec (old, "SELECT count (*) FROM taskmq.task");
+    assert_int_equal (PQresultStatus (seen), PGRES_TUPLES_OK);
+    PQclear (seen);
+    size_t first = completed_in (&load, ms / 10);
+    completed_in (&load, ms / 10 * 7);
+    size_t last = completed_in (&load, ms / 10);
+    print_message ("completed in %u ms: %zu without it, %zu at its beginning, %zu at its end\n",
+                   ms / 10, without, first, last);
+    assert_true (last > 0);
+    if (ms / 10 * 9 > PINNED_TOLD_MS)
+        assert_true (daemon_logged (&stage.broker, "DATABASE-PINNED"));
+    PQfinish (old);
+    load_finish (&load, END_MS);
+    daemon_stop (&stage.broker);
+    checker_tasks_file (&load.history, stage.broker.data);
+    stage_check_tables (&stage, &load.history);
+    load_clear (&load);
+    stage_destroy (&stage);
 }
 
 /* Sessions that are mixed would lose their settings and their locks, and nobody would notice. */
@@ -327,16 +443,18 @@ static void test_a_password_is_read_from_its_file (void **state)
     stage_destroy (&stage);
 }
 
-int main (void)
+int main (int argc, char **argv)
 {
-    postgres_need ();
+    stage_arguments (argc, argv, &percent, &seed_of_load);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_no_connection_is_left),
         cmocka_unit_test (test_limits_that_somebody_set),
         cmocka_unit_test (test_a_pooler_is_refused),
         cmocka_unit_test (test_a_password_is_read_from_its_file),
         cmocka_unit_test (test_the_disk_of_the_database_is_full),
+        cmocka_unit_test (test_the_log_of_the_database_is_full),
         cmocka_unit_test (test_a_body_finds_no_room),
+        cmocka_unit_test (test_a_transaction_that_nobody_ends),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
