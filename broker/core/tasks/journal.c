@@ -268,6 +268,7 @@ void journal_clear (tasks_t *self)
     self->taken_durable = 0;
     base_refuse (self->base, open->no - 1);
     self->durable = self->settled = open->no - 1;
+    self->freshened = self->base->kept; /* of what is not written yet memory knows no removals */
     self->pending_inputs = self->pending_bytes = 0;
     self->dirty_tasks = self->dirty_bytes = 0;
     self->cached_bytes = 0;

@@ -293,7 +293,8 @@ typedef struct tasks {
     blobs_t blobs;
     node_t debts;          /* rows of tasks that are gone (debts.h) */
     node_t counted_spaces; /* whose counts of entries go with the open batch */
-    /* The newest batch with a change of what a sweep may have seen before it. */
+    /* The newest batch with a change of what a sweep may have seen before it, or whose changes a
+     * reset has forgotten. */
     uint64_t freshened;
 
     /* Marks: what an input leaves for the rooms above. */
