@@ -164,23 +164,48 @@ uint32_t broker_starts (const world_t *world)
 
 /* The committer and the store thread. */
 
-static void commit_failed (world_t *world)
+void broker_drop (world_t *world)
 {
     broker_t *broker = world->broker;
-    sim_log (world, "commit %llu finds no space", (unsigned long long) broker->batch->no);
+    if (broker->engine == NULL) {
+        return;
+    }
     broker->resets++;
     links_forgotten (world);
     batch_free (broker->batch);
     broker->batch = NULL;
     broker->durable = 0;
+    broker->sends = false;
     engine_reset (broker->engine);
+}
+
+static void restore_full (world_t *world, const boot_t *boot)
+{
+    broker_t *broker = world->broker;
+    broker_restore (world, boot);
+    engine_set_full (broker->engine, true);
+    broker->full_until = world->mono_ms + rng_between (&world->rng, 1, FULL_MS_MAX);
+}
+
+void broker_start_over (world_t *world)
+{
+    boot_t boot;
+    model_boot (world->model, &boot);
+    boot.epoch = world->broker->host->epoch;
+    boot.generation = world->broker->host->generation;
+    world->database->unheard = 0;
+    restore_full (world, &boot);
+}
+
+static void commit_failed (world_t *world)
+{
+    sim_log (world, "commit %llu finds no space", (unsigned long long) world->broker->batch->no);
+    broker_drop (world);
     boot_t boot;
     ledger_write (world);
     model_reset (world->model, &boot);
     disk_written (world);
-    broker_restore (world, &boot);
-    engine_set_full (broker->engine, true);
-    broker->full_until = world->mono_ms + rng_between (&world->rng, 1, FULL_MS_MAX);
+    restore_full (world, &boot);
 }
 
 /* The commit in doubt becomes durable, and nobody hears of it. */
@@ -524,10 +549,13 @@ void broker_step (world_t *world)
     broker_turn (world);
 }
 
-static bool is_committing (const broker_t *broker)
+static bool is_committing (const world_t *world)
 {
-    return broker->batch != NULL || broker->reach.landed != 0 ||
-           (broker->host != NULL && broker->host->making != NULL);
+    const broker_t *broker = world->broker;
+    const host_t *host = broker->host;
+    bool waits = host != NULL &&
+                 (host->making != NULL || broker->durable > 0 || world->mono_ms < host->commit_at);
+    return broker->batch != NULL || broker->reach.landed != 0 || waits;
 }
 
 void broker_turn (world_t *world)
@@ -553,7 +581,7 @@ void broker_turn (world_t *world)
     ledger_step (world);
     logs_step (world);
     depot_step (world);
-    if (!is_committing (broker)) {
+    if (!is_committing (world)) {
         broker->batch = engine_batch_take (broker->engine, broker_now (world));
         if (broker->batch != NULL) {
             broker->commit_due_ms =

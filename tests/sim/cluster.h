@@ -113,6 +113,7 @@ typedef enum answer_code {
     ANSWER_THERE,     /* it is, already */
     ANSWER_CUT,       /* what was there before is not any more */
     ANSWER_ELSEWHERE, /* somebody was faster, or the owner lives */
+    ANSWER_FULL,      /* no space, and nothing of it is kept */
     ANSWER_AWAY
 } answer_code_t;
 
@@ -181,9 +182,11 @@ typedef struct database {
     uint32_t incarnation; /* counts its ends */
     uint64_t highest;     /* epoch that was ever begun */
     int64_t down_until;
+    int64_t full_until;  /* its disk is */
     int64_t failover_ms; /* when it comes; SIM_END_OF_TIME: never */
     size_t loses_from;   /* place in the log, and 1, from which on all is lost; 0: it follows */
     bool failed_over;
+    bool silenced; /* its owner, for the sake of the failover */
     change_t *log; /* only where a failover is to come */
     size_t log_count;
     size_t log_capacity;
@@ -194,6 +197,7 @@ typedef struct database {
     uint32_t fenced;
     uint32_t settled;
     uint32_t landed;
+    uint32_t full; /* commits that found no space */
 } database_t;
 
 /* The process, beside what every broker has. */
@@ -241,7 +245,8 @@ typedef struct host {
     bool beat_looks;       /* … now, … */
     bool beat_waits;       /* … or in a moment */
     uint64_t last_then;    /* what was acknowledged when it was asked, … */
-    uint64_t written_then; /* … and written back */
+    uint64_t written_then; /* … and written back, … */
+    bool served_then;      /* … behind the replay */
     uint32_t timeline;
     /* Commits. */
     talk_t commit;
@@ -251,6 +256,8 @@ typedef struct host {
     int64_t appended_ms; /* by its clock: sent last */
     int64_t again_ms;
     int64_t pause_ms;
+    bool doubted;      /* the one that is being made, or was by a session before */
+    int64_t commit_at; /* after one that found no space */
     uint32_t old_pid;
     uint64_t last; /* acknowledged batch of this epoch */
     /* Write-backs. */
@@ -260,6 +267,10 @@ typedef struct host {
     size_t writing_count;
     int64_t write_again_ms;
     uint64_t written;
+    bool stalled; /* no space for rows */
+    /* A start over for want of space, with what has no rows yet. */
+    bool starts_over;
+    uint64_t overlaid; /* the newest batch that look-ups see though it has no rows; 0: none */
     /* What will happen to it. */
     trouble_t trouble;
     uint32_t trouble_in; /* so many points of its loop */
@@ -283,6 +294,8 @@ change_t database_change (const world_t *world);
 /* What a replay has to write. */
 void database_unwritten (const world_t *world, uint64_t own_epoch, parcels_t *out);
 bool database_is_up (const world_t *world);
+bool database_is_full (const world_t *world);
+void database_fill (world_t *world, bool briefly);
 /* Once a second, by chance; and in each step. */
 void database_faults (world_t *world);
 void database_step (world_t *world);
@@ -321,7 +334,7 @@ void hosts_step (world_t *world);
 int64_t hosts_next_ms (world_t *world);
 /* The owner of the newest epoch that serves has the turn, or anybody. */
 void hosts_turn_owner (world_t *world);
-void host_freeze (world_t *world);
+void host_freeze (world_t *world, int64_t least_ms);
 /* One point of the loop. True: it goes no further. */
 bool host_point (world_t *world);
 void hosts_faults (world_t *world);
@@ -334,6 +347,8 @@ void keeping_begin (world_t *world);
 void keeping_beat (world_t *world);
 void keeping_step (world_t *world);
 void keeping_leave (world_t *world);
+/* True: it starts over, and has no turn. */
+bool keeping_starts_over (world_t *world);
 int64_t keeping_next_ms (const world_t *world);
 
 /* cut.c */

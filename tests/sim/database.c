@@ -17,7 +17,12 @@ enum {
     LOSS_MS_MAX = 1500,
     LOSS_FEW_MS_MAX = 50,
     EARLIEST_MS = 5000,
-    LOST_EPOCH_MS_MAX = 3000,
+    LOST_EPOCH_MS_MAX = 5000,
+    SILENCE_LOST = 900, /* of 1,000: what is lost began after a silence, … */
+    SILENCE_MS = 10000, /* … of at least so long */
+    ACKNOWLEDGED_MS_MAX = 3000,
+    FULL_MS_MAX = 6000,
+    FULL_MS_FEW = 1000,
     HEARD_MS = 6, /* until an answer was, mostly */
     FIRST_GENERATION = 7
 };
@@ -202,6 +207,16 @@ static void judge (world_t *world, const parcel_t *parcel)
     world->broker = turn;
 }
 
+/* Rows of an epoch that is over would stand over newer ones. */
+static void judge_written (world_t *world, const change_t *change)
+{
+    uint64_t epoch = world->database->shard.epoch;
+    if (change->written.count > 0 && change->from.epoch < epoch) {
+        sim_fail (world, "I14: epoch %llu writes rows back, and epoch %llu has begun",
+                  (unsigned long long) change->from.epoch, (unsigned long long) epoch);
+    }
+}
+
 static void remember (database_t *self, const change_t *change)
 {
     if (self->log_count == self->log_capacity) {
@@ -209,6 +224,31 @@ static void remember (database_t *self, const change_t *change)
         self->log = realloc (self->log, self->log_capacity * sizeof *self->log);
     }
     self->log[self->log_count++] = *change;
+}
+
+/* The owner stands still when a failover is due, and lives through it. */
+static void silence_owner (world_t *world)
+{
+    database_t *self = world->database;
+    hosts_turn_owner (world);
+    if (!self->silenced && world->broker->engine != NULL) {
+        self->silenced = true;
+        if (sim_fault (world, SILENCE_LOST)) {
+            host_freeze (world, SILENCE_MS);
+        }
+    }
+}
+
+/* Something that is lost was acknowledged, or will hardly be any more. */
+static bool loses_enough (const world_t *world)
+{
+    const database_t *self = world->database;
+    bool waits = self->silenced && world->mono_ms < self->failover_ms + ACKNOWLEDGED_MS_MAX;
+    for (size_t i = self->loses_from - 1; waits && i < self->log_count; i++) {
+        const parcel_t *parcel = self->log[i].appended;
+        waits = parcel == NULL || !parcel->acknowledged;
+    }
+    return !waits;
 }
 
 /* Once it is due it comes soon behind the beginning of an epoch, and takes all of that away. */
@@ -240,6 +280,7 @@ void database_commit (world_t *world, change_t *change)
 {
     database_t *self = world->database;
     bool began = change->shard.epoch != self->shard.epoch;
+    judge_written (world, change);
     if (change->appended != NULL) {
         judge (world, change->appended);
     }
@@ -272,8 +313,24 @@ static void go_down (world_t *world, int64_t most_ms)
     backends_die (world);
 }
 
+bool database_is_full (const world_t *world)
+{
+    return world->mono_ms < world->database->full_until;
+}
+
+void database_fill (world_t *world, bool briefly)
+{
+    database_t *self = world->database;
+    int64_t most_ms = briefly ? FULL_MS_FEW : FULL_MS_MAX;
+    self->full_until = world->mono_ms + rng_between (&world->rng, 1, most_ms);
+    sim_log (world, "the database has no space until %lld", (long long) self->full_until);
+}
+
 void database_faults (world_t *world)
 {
+    if (!database_is_full (world) && sim_fault (world, world->options.commit_full)) {
+        database_fill (world, false);
+    }
     if (database_is_up (world) && sim_fault (world, world->options.away)) {
         bool long_one = rng_chance (&world->rng, 400);
         go_down (world, long_one ? DOWN_MS_MAX : SIM_LEASE_MS);
@@ -339,7 +396,10 @@ void database_step (world_t *world)
         look_for_write (world);
     }
     bool waits = world->options.failover != SIM_FAILOVER_ANY && self->loses_from == 0;
-    if (due && !waits) {
+    if (due && waits && world->options.failover == SIM_FAILOVER_ADOPTION) {
+        silence_owner (world);
+    }
+    if (due && !waits && (self->loses_from == 0 || loses_enough (world))) {
         fail_over (world);
     }
 }

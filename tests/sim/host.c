@@ -21,7 +21,7 @@ enum {
     DIES_BEFORE_REPLAY = 250, /* of 1,000 */
     DIES_YOUNG = 300,
     YOUNG_POINTS_MAX = 400,
-    WAKES_LATE = 500, /* … its thread that beats */
+    LATE_THREADS = 2, /* of it: beats, commits */
     LATE_MS_MAX = 3000,
     LOOK_FAILS = 15,
     NEEDLESS_PART = 10 /* a lease less so much of it, by the true time */
@@ -259,6 +259,7 @@ static void serve (world_t *world, const answer_t *answer)
 {
     host_t *self = world->broker->host;
     boot_t boot;
+    world->model->overlaid = false;
     check_replayed (world);
     model_boot (world->model, &boot);
     if (world->options.planted_bug == ENGINE_BUG_NUMBERS_TWICE) {
@@ -329,13 +330,31 @@ static void stop (world_t *world)
     self->life = LIFE_STOPS;
 }
 
-void host_freeze (world_t *world)
+static bool is_owner (const host_t *self)
+{
+    return self->life >= LIFE_BEATS;
+}
+
+/* Its threads wake in any order: that of beats, that of commits, or both come late. */
+static void wake_late (world_t *world)
+{
+    const broker_t *broker = world->broker;
+    host_t *self = broker->host;
+    unsigned late = rng_below (&world->rng, 1 << LATE_THREADS);
+    int64_t late_ms = broker->frozen_until + rng_between (&world->rng, 0, LATE_MS_MAX);
+    if (is_owner (self) && (late & 1) != 0) {
+        self->next_beat_ms = host_ms (world, late_ms);
+    }
+    if ((late & 2) != 0) {
+        self->commit_at = late_ms;
+    }
+}
+
+void host_freeze (world_t *world, int64_t least_ms)
 {
     broker_t *broker = world->broker;
-    if (rng_chance (&world->rng, WAKES_LATE)) {
-        broker->host->next_beat_ms += rng_between (&world->rng, 0, LATE_MS_MAX);
-    }
-    broker->frozen_until = world->mono_ms + rng_between (&world->rng, 1, FROZEN_MS_MAX);
+    broker->frozen_until = world->mono_ms + rng_between (&world->rng, least_ms, FROZEN_MS_MAX);
+    wake_late (world);
     check_gone_forget_all (world);
     sim_log (world, "host %u is frozen until %lld", broker->host->index,
              (long long) broker->frozen_until);
@@ -352,7 +371,7 @@ bool host_point (world_t *world)
     if (trouble == TROUBLE_CRASH) {
         host_end (world, "crashes");
     } else if (trouble == TROUBLE_FREEZE) {
-        host_freeze (world);
+        host_freeze (world, 1);
     } else {
         stop (world);
     }
@@ -392,29 +411,44 @@ void hosts_log (world_t *world)
 {
     const database_t *database = world->database;
     if (database != NULL) {
-        sim_log (world, "%u adoptions, %u fenced, %u commits in doubt, %u of them had landed",
-                 database->adoptions, database->fenced, database->settled, database->landed);
+        sim_log (world,
+                 "%u adoptions, %u fenced, %u commits in doubt, %u of them had landed, %u found no "
+                 "space",
+                 database->adoptions, database->fenced, database->settled, database->landed,
+                 database->full);
+    }
+}
+
+static void wake (world_t *world)
+{
+    broker_t *broker = world->broker;
+    if (world->mono_ms < broker->frozen_until) {
+        broker->frozen_until = world->mono_ms;
+        broker->host->next_beat_ms = own_now (world);
+        broker->host->commit_at = 0;
     }
 }
 
 void hosts_heal (world_t *world)
 {
-    for (uint32_t i = 0; world->database != NULL && i < world->options.brokers; i++) {
-        world->brokers[i].frozen_until = world->mono_ms;
-        world->brokers[i].host->cut_off_until = 0;
-        world->brokers[i].host->trouble = TROUBLE_NONE;
+    database_t *database = world->database;
+    if (database == NULL) {
+        return;
     }
-    if (world->database != NULL && world->database->down_until > world->mono_ms) {
-        world->database->down_until = world->mono_ms;
+    for (uint32_t i = 0; i < world->options.brokers; i++) {
+        world->broker = &world->brokers[i];
+        wake (world);
+        world->broker->host->cut_off_until = 0;
+        world->broker->host->trouble = TROUBLE_NONE;
+    }
+    hosts_turn_owner (world);
+    database->full_until = 0;
+    if (database->down_until > world->mono_ms) {
+        database->down_until = world->mono_ms;
     }
 }
 
 /* Time. */
-
-static bool is_owner (const host_t *self)
-{
-    return self->life >= LIFE_BEATS;
-}
 
 static void live (world_t *world)
 {
@@ -453,8 +487,9 @@ static void host_step (world_t *world)
         keeping_beat (world);
     }
     bool serves = world->broker->engine != NULL;
-    if (serves) {
+    if (serves && !keeping_starts_over (world)) {
         world->model->written = self->written; /* as this process knows it */
+        world->model->overlaid = self->overlaid > self->written;
         broker_turn (world);
     } else if (self->life != LIFE_DOWN) {
         host_point (world);

@@ -12,10 +12,13 @@ enum {
     BEAT_AGAIN_MS = 250,
     WRITE_AGAIN_MS = 200,
     SLOW_MS = 250, /* a commit that waits for so long finds it out of reach */
+    FULL_AGAIN_MS = 1000,
     DURABLE_MS_MAX = 2,
     BEAT_DELAYED = 50,
     DELAY_MS_MAX = 3 * SIM_LEASE_MS,
-    FREEZES_LOOKING = 400
+    BEAT_BREAKS = 40,
+    FREEZES_LOOKING = 400,
+    FREEZES_LONG = 700 /* … so that somebody takes over */
 };
 
 static int64_t own_now (const world_t *world)
@@ -76,6 +79,9 @@ void keeping_begin (world_t *world)
     self->committing = COMMITS_NOTHING;
     self->writing = WRITES_NOTHING;
     self->away_since = 0;
+    self->stalled = self->starts_over = self->doubted = false;
+    self->commit_at = 0;
+    self->overlaid = 0;
 }
 
 static void send_beat (world_t *world)
@@ -83,6 +89,7 @@ static void send_beat (world_t *world)
     host_t *self = world->broker->host;
     ask_t beat = {.kind = ASK_BEAT, .epoch = self->epoch, .timeline = self->timeline};
     self->sent_ms = self->asked_ms = own_now (world);
+    self->beat_fresh = self->beat_fresh || sim_fault (world, BEAT_BREAKS);
     talk_ask (world, &self->beat, &beat);
 }
 
@@ -97,6 +104,12 @@ static void beat_counts (world_t *world)
     }
 }
 
+/* Its replay is committed, and known to be. */
+static bool is_serving (const host_t *self)
+{
+    return self->life == LIFE_SERVES || self->life == LIFE_STOPS;
+}
+
 /* On a new connection what was acknowledged is looked for, before the beat counts. */
 static void look_whole (world_t *world)
 {
@@ -104,6 +117,7 @@ static void look_whole (world_t *world)
     ask_t look = {.kind = ASK_NEWEST, .epoch = self->epoch};
     self->beat_waits = false;
     self->last_then = self->last;
+    self->served_then = is_serving (self);
     self->written_then = self->written;
     self->asked_ms = own_now (world);
     talk_ask (world, &self->beat, &look);
@@ -114,7 +128,8 @@ static void begin_look (world_t *world)
     host_t *self = world->broker->host;
     self->beat_looks = self->beat_waits = true;
     if (world->options.host_freeze > 0 && sim_fault (world, FREEZES_LOOKING)) {
-        host_freeze (world);
+        bool long_one = rng_chance (&world->rng, FREEZES_LONG);
+        host_freeze (world, long_one ? SIM_LEASE_MS * 3 / 2 : 1);
     } else {
         look_whole (world);
     }
@@ -124,10 +139,9 @@ static void begin_look (world_t *world)
 static bool lacks_written (const world_t *world, place_t written)
 {
     const host_t *self = world->broker->host;
-    bool served = self->life == LIFE_SERVES || self->life == LIFE_STOPS;
     bool lacks = written.epoch < self->epoch ||
                  (written.epoch == self->epoch && written.batch < self->written_then);
-    return served && lacks && world->options.planted_bug != ENGINE_BUG_WRITTEN_CUT &&
+    return self->served_then && lacks && world->options.planted_bug != ENGINE_BUG_WRITTEN_CUT &&
            world->options.planted_bug != ENGINE_BUG_WRITTEN_OF_OTHERS;
 }
 
@@ -210,6 +224,7 @@ static void committed (world_t *world)
     broker_t *broker = world->broker;
     host_t *self = broker->host;
     self->committing = COMMITS_NOTHING;
+    self->doubted = false;
     self->last = self->making->batch->no;
     self->making->acknowledged = true;
     parcels_add (&self->behind, self->making);
@@ -226,9 +241,50 @@ static void committed (world_t *world)
     }
 }
 
+/* Nothing of it was kept: all that was applied is dropped, and comes again from the store (A21). */
+static void no_space (world_t *world)
+{
+    host_t *self = world->broker->host;
+    sim_log (world, "commit %llu finds no space", (unsigned long long) self->making->batch->no);
+    world->database->full++;
+    self->committing = COMMITS_NOTHING;
+    parcel_drop (self->making);
+    self->making = NULL;
+    self->commit_at = world->mono_ms + FULL_AGAIN_MS;
+    self->starts_over = self->life == LIFE_SERVES;
+    broker_drop (world);
+}
+
+/* It waits for the rows of what was committed, or for the news that they find no space. */
+bool keeping_starts_over (world_t *world)
+{
+    host_t *self = world->broker->host;
+    bool dropped = world->options.planted_bug == ENGINE_BUG_UNWRITTEN_DROPPED;
+    if (!self->starts_over) {
+        return false;
+    }
+    if ((self->behind.count > 0 && !self->stalled) || reach_is_away (world)) {
+        return true;
+    }
+    self->starts_over = false;
+    self->overlaid = self->behind.count == 0 || dropped ? 0 : self->last;
+    world->model->overlaid = self->overlaid > self->written;
+    broker_start_over (world);
+    return false;
+}
+
 static void doubt (world_t *world)
 {
     host_t *self = world->broker->host;
+    if (world->options.planted_bug == ENGINE_BUG_DOUBT_FAILED) {
+        no_space (world);
+        return;
+    }
+    if (world->options.planted_bug == ENGINE_BUG_DOUBT_DONE) {
+        committed (world);
+        return;
+    }
+    self->doubted = world->options.planted_bug != ENGINE_BUG_DOUBT_FULL;
     self->committing = COMMITS_SETTLES;
     self->old_pid = self->commit.pid;
     self->again_ms = world->mono_ms;
@@ -277,6 +333,14 @@ static void settle (world_t *world)
     }
 }
 
+/* The session before this one may stand still, and find space later: it is made again until it is
+ * there. */
+static void full_in_doubt (world_t *world)
+{
+    world->broker->host->committing = COMMITS_SETTLES;
+    settle_later (world);
+}
+
 static void append_heard (world_t *world)
 {
     answer_t answer;
@@ -284,6 +348,13 @@ static void append_heard (world_t *world)
     case ANSWER_NONE: break;
     case ANSWER_OK: committed (world); break;
     case ANSWER_FENCED: fenced (world); break;
+    case ANSWER_FULL:
+        if (world->broker->host->doubted) {
+            full_in_doubt (world);
+        } else {
+            no_space (world);
+        }
+        break;
     default: doubt (world);
     }
 }
@@ -292,6 +363,9 @@ static void commit (world_t *world)
 {
     broker_t *broker = world->broker;
     host_t *self = broker->host;
+    if (world->mono_ms < self->commit_at) {
+        return;
+    }
     if (self->making == NULL && broker->batch != NULL) {
         self->making = parcel_new (self, broker->batch, broker->started_ms);
         self->making_since = world->mono_ms;
@@ -342,7 +416,8 @@ static bool is_due (const world_t *world)
     if (self->writing == WRITES_AGAIN) {
         return world->mono_ms >= self->write_again_ms;
     }
-    bool due = world->mono_ms >= broker->write_due_ms || self->life == LIFE_STOPS;
+    bool hurries = self->life == LIFE_STOPS || self->starts_over;
+    bool due = world->mono_ms >= broker->write_due_ms || hurries;
     return self->writing == WRITES_NOTHING && due && self->behind.count > 0;
 }
 
@@ -353,7 +428,11 @@ static void write_behind (world_t *world)
     if (is_due (world)) {
         write_some (world);
     }
-    switch (hear (world, &self->write, &answer)) {
+    answer_code_t code = hear (world, &self->write, &answer);
+    if (code != ANSWER_NONE) {
+        self->stalled = code == ANSWER_FULL;
+    }
+    switch (code) {
     case ANSWER_NONE: break;
     case ANSWER_OK:
     case ANSWER_THERE: written (world); break;
@@ -421,12 +500,16 @@ int64_t keeping_next_ms (const world_t *world)
     if (self->committing == COMMITS_SETTLES && !self->commit.asks) {
         next = earlier (next, self->again_ms);
     }
+    if (self->commit_at > world->mono_ms) {
+        next = earlier (next, self->commit_at);
+    }
     if (self->writing == WRITES_AGAIN) {
         next = earlier (next, self->write_again_ms);
     }
     if (self->writing == WRITES_NOTHING) {
         next = earlier (next, broker->write_due_ms);
     }
-    bool soon = self->life == LIFE_STOPS || self->life == LIFE_BEATS || self->beat_waits;
+    bool soon = self->life == LIFE_STOPS || self->life == LIFE_BEATS || self->beat_waits ||
+                self->starts_over;
     return soon ? world->mono_ms + 1 : next;
 }

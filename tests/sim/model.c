@@ -313,18 +313,24 @@ void model_write_back (model_t *self, uint64_t batch)
     }
 }
 
+const model_side_t *model_seen (const model_t *self)
+{
+    return self->overlaid ? &self->durable : &self->tables;
+}
+
 void model_boot (const model_t *self, boot_t *boot)
 {
+    const model_side_t *seen = model_seen (self);
     uint64_t tasks = 0;
     for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
-        tasks += self->tables.rows[i].record != NULL;
+        tasks += seen->rows[i].record != NULL;
     }
     *boot = (boot_t){.generation = self->generation,
                      .epoch = self->epoch,
-                     .last_number = self->tables.last_number,
-                     .last_pos = self->tables.last_pos,
-                     .newest_id_ms = self->tables.newest_id_ms + 1,
-                     .newest_ms = self->tables.newest_ms,
+                     .last_number = seen->last_number,
+                     .last_pos = seen->last_pos,
+                     .newest_id_ms = seen->newest_id_ms + 1,
+                     .newest_ms = seen->newest_ms,
                      .tasks = tasks};
 }
 

@@ -63,6 +63,7 @@ typedef struct model {
     size_t journal_count;
     uint64_t committed; /* newest batch number, of this run of the broker */
     uint64_t written;
+    bool overlaid; /* starts and look-ups see what is durable, and not in the tables yet (A21) */
     uint64_t epoch;
     uint64_t generation;
     char broken[256]; /* not empty: a batch broke the contract, and how */
@@ -98,7 +99,9 @@ void model_commit_unseen (model_t *self, const batch_t *batch);
 void model_write (model_t *self, const batch_t *batch);
 /* As if nothing had ever been stored. */
 void model_clear (model_t *self);
-/* What a start finds in the tables. */
+/* What a start, or a look-up, sees. */
+const model_side_t *model_seen (const model_t *self);
+/* What a start finds there. */
 void model_boot (const model_t *self, boot_t *boot);
 /* What the tables lack of what is durable, or have beside it: true, and a word for it. */
 bool model_differs (const model_t *self, const char **what);

@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The simulated store's answers. Everything is read from the lagging tables. */
+/* The simulated store's answers. Everything is read from the lagging tables, but look-ups behind a
+ * start for want of space. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +14,11 @@
 
 /* Point look-ups. */
 
-static void load_dedup (const model_t *self, lookup_t *key)
+static void load_dedup (const model_side_t *seen, lookup_t *key)
 {
-    MODEL_EACH_ROW (i, &self->tables)
+    MODEL_EACH_ROW (i, seen)
     {
-        const record_t *record = self->tables.rows[i].record;
+        const record_t *record = seen->rows[i].record;
         if (record != NULL && strcmp (record->dedup_key, key->dedup_key) == 0 &&
             strcmp (record->ns, key->ns) == 0 && strcmp (record->owner, key->owner) == 0) {
             key->record = model_copy (record, key->bodies);
@@ -26,24 +27,24 @@ static void load_dedup (const model_t *self, lookup_t *key)
     }
 }
 
-static void load_one (const model_t *self, lookup_t *key)
+static void load_one (const model_side_t *seen, lookup_t *key)
 {
     key->record = NULL;
     key->tombstone = TMQ_OK;
     key->attempt_row = NULL;
     if (key->kind == LOOKUP_DEDUP) {
-        load_dedup (self, key);
+        load_dedup (seen, key);
         return;
     }
     if (key->kind == LOOKUP_ROW) {
-        row_list_answer (&self->tables.kind_rows, key);
+        row_list_answer (&seen->kind_rows, key);
         return;
     }
     uint32_t index = model_index (key->id.bytes);
     if (index >= MODEL_ROWS_MAX) {
         return;
     }
-    const model_row_t *row = &self->tables.rows[index];
+    const model_row_t *row = &seen->rows[index];
     if (key->kind == LOOKUP_ATTEMPT) {
         for (size_t i = 0; i < row->attempts_count; i++) {
             if (row->attempts[i].attempt == key->attempt) {
@@ -67,7 +68,7 @@ static void load_one (const model_t *self, lookup_t *key)
 void model_load (const model_t *self, lookup_t *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        load_one (self, &keys[i]);
+        load_one (model_seen (self), &keys[i]);
     }
 }
 

@@ -45,7 +45,7 @@ typedef struct sim_options {
     uint32_t refuse;        /* an output of the broker is refused by the transport */
     uint32_t broker_crash;  /* per point of the broker's loop at which it may crash */
     uint32_t broker_freeze; /* per drain: the loop stands still for a while */
-    uint32_t commit_full;   /* a commit finds no space */
+    uint32_t commit_full;   /* a commit finds no space; of several: per second, for a while */
     uint32_t client_crash;  /* per second and client */
     uint32_t commit_ms_max;
     uint32_t write_ms_max; /* lag of the write-back */
@@ -68,9 +68,8 @@ typedef struct sim_options {
 enum {
     SIM_FAILOVER_NONE,
     SIM_FAILOVER_ANY,
-    SIM_FAILOVER_WRITE,    /* a write-back alone */
-    SIM_FAILOVER_ADOPTION, /* all of the newest epoch */
-    SIM_FAILOVERS
+    SIM_FAILOVER_WRITE,   /* a write-back alone */
+    SIM_FAILOVER_ADOPTION /* all of the newest epoch */
 };
 
 /* Network. */
@@ -426,8 +425,10 @@ struct world {
 
 /* The options that a seed stands for. */
 sim_options_t sim_options_of (uint64_t seed);
-/* The same with several brokers on one database, which fails over, or does perhaps. */
-sim_options_t sim_options_shared (const sim_options_t *alone, bool fails_over);
+/* The same with several brokers on one database, which fails over, or has no space at times: both
+ * perhaps, or one for certain. */
+typedef enum sim_trial { SIM_TRIAL_ANY, SIM_TRIAL_FAILOVER, SIM_TRIAL_SPACE } sim_trial_t;
+sim_options_t sim_options_shared (const sim_options_t *alone, sim_trial_t trial);
 void sim_options_print (const sim_options_t *options);
 /* Runs all of it; false if the checker found something, then failure says what. */
 bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
@@ -479,6 +480,9 @@ void broker_restore (world_t *world, const boot_t *boot);
 void broker_serve (world_t *world, const boot_t *boot);
 /* … goes once around its loop, … */
 void broker_turn (world_t *world);
+/* … drops what is not durable, and begins again from the store, … */
+void broker_drop (world_t *world);
+void broker_start_over (world_t *world);
 /* … and is gone, with its links. */
 void broker_gone (world_t *world);
 /* Of all brokers, so far. */

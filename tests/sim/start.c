@@ -17,22 +17,22 @@ enum {
 void broker_restore (world_t *world, const boot_t *boot)
 {
     broker_t *broker = world->broker;
-    const model_side_t *tables = &world->model->tables;
+    const model_side_t *seen = model_seen (world->model);
     engine_boot (broker->engine, boot, broker_now (world));
-    for (size_t i = 0; i < tables->kind_rows.count; i++) {
-        if (row_kind_home (tables->kind_rows.rows[i].kind) == ROW_HOME_LIVE) {
-            engine_restore_row (broker->engine, &tables->kind_rows.rows[i]);
+    for (size_t i = 0; i < seen->kind_rows.count; i++) {
+        if (row_kind_home (seen->kind_rows.rows[i].kind) == ROW_HOME_LIVE) {
+            engine_restore_row (broker->engine, &seen->kind_rows.rows[i]);
         }
     }
     for (size_t i = 0; i < MODEL_NAMESPACES; i++) {
-        if (tables->logs[i].events_count > 0) {
-            engine_restore_ns (broker->engine, tables->logs[i].ns, tables->logs[i].events_count);
+        if (seen->logs[i].events_count > 0) {
+            engine_restore_ns (broker->engine, seen->logs[i].ns, seen->logs[i].events_count);
         }
     }
     record_t *live[MODEL_ROWS_MAX] = {NULL};
     size_t count = 0;
     for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
-        const record_t *record = tables->rows[i].record;
+        const record_t *record = seen->rows[i].record;
         if (record == NULL || (record->status >= TMQ_STATUS_COMPLETED && !record->leased)) {
             continue;
         }

@@ -21,7 +21,9 @@ enum {
     LOST_LATE_MS = 400,
     EPOCH_LEAP = 1000,
     APPLIED_LATER = 500,
-    KILLED = 250 /* … by the end of the server's process, of 1,000 */
+    FILLS_IN_DOUBT = 800,
+    CHANGE_IS_FULL = 100, /* of 1,000, while there is no space: a row that is changed needs some */
+    KILLED = 250          /* … by the end of the server's process, of 1,000 */
 };
 
 typedef enum op {
@@ -153,6 +155,16 @@ static bool lock_fence (world_t *world, backend_t *self, fence_t fence)
     return true;
 }
 
+/* While the disk is full there is no room for new rows, and seldom none for a changed one. */
+static bool has_space (world_t *world, backend_t *self, bool adds)
+{
+    if (!database_is_full (world) || (!adds && !rng_chance (&world->rng, CHANGE_IS_FULL))) {
+        return true;
+    }
+    finish (world, self, ANSWER_FULL);
+    return false;
+}
+
 static bool insert (world_t *world, backend_t *self)
 {
     bool keyed = bug_of (world) != ENGINE_BUG_KEY_FORGOTTEN;
@@ -160,7 +172,7 @@ static bool insert (world_t *world, backend_t *self)
         finish (world, self, ANSWER_THERE);
         return false;
     }
-    return true;
+    return has_space (world, self, true);
 }
 
 static void read_newest (world_t *world, backend_t *self)
@@ -302,10 +314,14 @@ static bool do_step (world_t *world, backend_t *self)
     case OP_INSERT: return insert (world, self);
     case OP_NEWEST: read_newest (world, self); return true;
     case OP_WRITTEN: return judge_written (world, self);
-    case OP_COMMIT: commit (world, self); return false;
+    case OP_COMMIT:
+        if (self->ask.kind == ASK_APPEND || has_space (world, self, false)) {
+            commit (world, self);
+        }
+        return false;
     case OP_END: finish (world, self, ANSWER_OK); return false;
-    case OP_LOOK:
-    case OP_WORK: return true;
+    case OP_WORK: return has_space (world, self, true);
+    case OP_LOOK: return true;
     }
     return false;
 }
@@ -446,6 +462,10 @@ static void draw_fate (world_t *world, talk_t *self, backend_t *backend)
     }
     if (rng_chance (&world->rng, APPLIED_LATER)) {
         backend->hangs_at = rng_below (&world->rng, 2) * commit_step (backend);
+        bool makes_doubt = backend->ask.kind == ASK_APPEND && world->options.commit_full > 0;
+        if (makes_doubt && sim_fault (world, FILLS_IN_DOUBT)) {
+            database_fill (world, true);
+        }
         return;
     }
     bool soon = rng_chance (&world->rng, 600);

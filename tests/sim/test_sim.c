@@ -73,10 +73,12 @@ static void bound_cpu (time_t seconds)
 static sim_options_t options_of (uint64_t seed, unsigned bug)
 {
     sim_options_t options = sim_options_of (seed);
-    bool shared = bug == 0 ? all_shared || (seed % SHARED_EVERY == 1 && options.tables == 0)
-                           : bug >= ENGINE_BUG_OF_BROKERS;
-    if (shared) {
-        options = sim_options_shared (&options, bug >= ENGINE_BUG_OF_FAILOVER);
+    bool shared =
+        bug == 0 ? seed % SHARED_EVERY == 1 && options.tables == 0 : bug >= ENGINE_BUG_OF_BROKERS;
+    if (shared || all_shared) {
+        options = sim_options_shared (&options, bug >= ENGINE_BUG_OF_SPACE      ? SIM_TRIAL_SPACE
+                                                : bug >= ENGINE_BUG_OF_FAILOVER ? SIM_TRIAL_FAILOVER
+                                                                                : SIM_TRIAL_ANY);
     } else if (bug >= ENGINE_BUG_OF_TABLES) {
         options.tables = 1;
     }
@@ -162,6 +164,16 @@ static void assert_bug_is_found (unsigned bug)
     }
 }
 
+/* Past the lease somebody else may own the store: where others are, too. */
+__attribute__ ((unused)) static void test_finds_what_passes_the_lease_of_several (void **state)
+{
+    (void) state;
+    all_shared = true;
+    assert_bug_is_found (ENGINE_BUG_TOLD_PAST_LEASE);
+    assert_bug_is_found (ENGINE_BUG_JUDGED_PAST_LEASE);
+    all_shared = false;
+}
+
 /* A long hunt: how often, not whether. */
 
 static int hunt_seed (unsigned bug, uint64_t seed)
@@ -212,9 +224,11 @@ ENGINE_BUG_MAP (X)
 
 static int run_all (void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test (test_invariants_hold_for_all_seeds),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_invariants_hold_for_all_seeds),
+        IF_HUNTING (cmocka_unit_test (test_finds_what_passes_the_lease_of_several))
 #define X(number, NAME, text) IF_HUNTING (cmocka_unit_test (test_finds_##NAME))
-                                       ENGINE_BUG_MAP (X)
+            ENGINE_BUG_MAP (X)
 #undef X
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -19,13 +19,12 @@ enum {
 
 /* Options. */
 
-sim_options_t sim_options_shared (const sim_options_t *alone, bool fails_over)
+sim_options_t sim_options_shared (const sim_options_t *alone, sim_trial_t trial)
 {
     rng_t rng = {alone->seed * 0x9e3779b97f4a7c15u + 3};
     sim_options_t out = *alone;
     out.brokers = rng_chance (&rng, 300) ? 2 : SIM_BROKERS_MAX;
-    out.tables = 0;      /* of one broker */
-    out.commit_full = 0; /* a restart from the store is one of one broker, too */
+    out.tables = 0; /* of one broker */
     out.damage = 0;
     out.commit_ms_max = rng_chance (&rng, 300) ? 100 : 5;
     out.away = 1 + rng_below (&rng, 20);
@@ -35,10 +34,14 @@ sim_options_t sim_options_shared (const sim_options_t *alone, bool fails_over)
     out.host_cut = rng_chance (&rng, 700) ? rng_below (&rng, 30) : 0;
     out.session_cut = rng_chance (&rng, 800) ? rng_below (&rng, 100) : 0;
     out.session_hang = rng_chance (&rng, 800) ? rng_below (&rng, 20) : 0;
-    out.failover = SIM_FAILOVER_ANY + rng_below (&rng, SIM_FAILOVERS - SIM_FAILOVER_ANY);
-    if (!fails_over && rng_chance (&rng, 700)) {
+    static const uint32_t FAILOVERS[] = {SIM_FAILOVER_ANY, SIM_FAILOVER_WRITE, SIM_FAILOVER_WRITE,
+                                         SIM_FAILOVER_ADOPTION, SIM_FAILOVER_ADOPTION};
+    out.failover = FAILOVERS[rng_below (&rng, sizeof FAILOVERS / sizeof FAILOVERS[0])];
+    if (trial != SIM_TRIAL_FAILOVER && rng_chance (&rng, 700)) {
         out.failover = SIM_FAILOVER_NONE;
     }
+    out.commit_full =
+        trial == SIM_TRIAL_SPACE || rng_chance (&rng, 300) ? 20 + rng_below (&rng, 80) : 0;
     return out;
 }
 
@@ -331,8 +334,8 @@ static void fail_liveness (world_t *world)
 static void heal (world_t *world)
 {
     world->faults = false;
-    world->broker->frozen_until = world->mono_ms;
     hosts_heal (world);
+    world->broker->frozen_until = world->mono_ms;
     if (world->broker->reach.away_until > world->mono_ms) {
         world->broker->reach.away_until = world->mono_ms;
     }

@@ -115,13 +115,18 @@
     X (121, WRITTEN_CUT, "a write-back that the database lost is not made again (A106)")           \
     X (122, EPOCH_TWICE, "an epoch of which the database lost the beginning begins again")         \
     X (123, LAPSED_GOES_ON, "after a failover an owner goes on whose lease had lapsed before it")  \
-    X (124, READ_UNLOOKED, "after a failover is read what may lack what had been written back")
+    X (124, READ_UNLOOKED, "after a failover is read what may lack what had been written back")    \
+    X (125, DOUBT_FAILED, "as 89, where others may take over what landed")                         \
+    X (126, DOUBT_DONE, "as 90, where others take over without it")                                \
+    X (127, UNWRITTEN_DROPPED, "a start for want of space drops what has no room for rows (A21)")  \
+    X (128, DOUBT_FULL, "no space for a commit that is made again: the first one may land yet")
 
 enum {
     ENGINE_BUG_NONE = 0,
     ENGINE_BUG_OF_TABLES = 96, /* from this one on in what only real tables, or an index, have, … */
     ENGINE_BUG_OF_BROKERS = 105, /* … and from this one on in what only several brokers have, … */
-    ENGINE_BUG_OF_FAILOVER = 120, /* … whose database fails over */
+    ENGINE_BUG_OF_FAILOVER = 120, /* … whose database fails over, … */
+    ENGINE_BUG_OF_SPACE = 125,    /* … or finds no space on its disk at times */
 #define X(number, NAME, text) ENGINE_BUG_##NAME = number,
     ENGINE_BUG_MAP (X)
 #undef X
