@@ -309,6 +309,7 @@ void pg_link_move (pg_link_t *self, pg_link_t *from)
 {
     pg_link_close (self);
     self->db = from->db;
+    self->opened++;
     memcpy (self->prepared, from->prepared, sizeof (self->prepared));
     from->db = NULL;
 }

@@ -62,7 +62,7 @@ typedef struct pg_link {
     int32_t timeline;    /* of its server, when it connected */
     uint64_t server;     /* … one life of it: from a start to an end or a promotion */
     PGconn *db;          /* NULL: closed */
-    uint64_t opened;     /* how often it was */
+    uint64_t opened;     /* how often it was, or was moved to */
     bool ends_others;    /* when it is opened (pg_link_end_others) */
     bool conflict;       /* the newest error: such a key is there already */
     bool prepared[PG_STATEMENTS_MAX];
