@@ -15,6 +15,8 @@ refused ()
 }
 
 refuses_all () { ! as_taskmq 'SELECT 1'; }
+# The one that holds the last place has it.
+is_held () { [ "$(sql "SELECT count (*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep (600)'")" = 1 ]; }
 is_full () { as_taskmq 'SELECT 1' 2>&1 | grep -q 'slots are reserved'; }
 as_taskmq () { "$postgres_programs/psql" -X -q -h "$postgres_home" -U taskmq -d taskmq -c "$1"; }
 
@@ -109,6 +111,7 @@ run 0 taskmqd --check-config --data "$room/.taskmq" --store postgresql --databas
 out_has '^warning +database +'
 start_postgres max_connections=10 superuser_reserved_connections=9
 spawn held "$postgres_programs/psql" -h "$postgres_home" -U taskmq -d taskmq -c 'SELECT pg_sleep (600)'
+eventually is_held
 eventually is_full
 spawn waits taskmqd --data "$room/.taskmq" --store postgresql --database "$database"
 eventually grep -q 'id=DATABASE-AWAY.*slots are reserved' waits.err
