@@ -33,6 +33,7 @@ enum { HOLDS = HOLD_LEVELS + 1 };
 typedef struct account {
     uint64_t bytes; /* of memory */
     uint64_t held[HOLDS];
+    uint64_t kept; /* while it is reckoned what would become free: what it would keep of it */
     line_t begins; /* of uploads: one of them at a time asks the broker for its place */
     size_t references;
 } account_t;

@@ -45,6 +45,19 @@ seat_t *seats_find (const seats_t *self, hold_t by, const account_t *account, ui
     return found;
 }
 
+uint64_t seats_room (const seats_t *self, hold_t by, const account_t *account, uint64_t more)
+{
+    uint64_t room = 0;
+    for (const seat_t *at = self->first; at != NULL; at = at->next)
+        at->account->kept = at->account->held[by];
+    for (const seat_t *at = self->first; at != NULL; at = at->next)
+        if (!at->stays && at->account != account && at->account->kept > account->held[by] + more) {
+            at->account->kept -= at->holds;
+            room += at->holds;
+        }
+    return room;
+}
+
 bool seats_make_room (seats_t *self, hold_t by, const account_t *account, uint64_t more,
                       const char *why)
 {
@@ -52,7 +65,9 @@ bool seats_make_room (seats_t *self, hold_t by, const account_t *account, uint64
     const seat_t *found = seats_find (self, by, account, more);
     if (found == NULL)
         return false;
-    self->displaced++;
     found->fn (found->context, why);
-    return self->count < before;
+    if (self->count >= before)
+        return false;
+    self->displaced++;
+    return true;
 }

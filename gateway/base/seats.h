@@ -34,7 +34,8 @@ struct seat {
     seat_t *next;
     seat_t *previous;
     account_t *account;
-    bool stays; /* it gives way to nobody */
+    uint64_t holds; /* of what else its account holds by it, such as bytes; 0: nothing */
+    bool stays;     /* it gives way to nobody */
     seat_fn *fn;
     void *context;
 };
@@ -45,6 +46,9 @@ void seat_leave (seat_t *self);
 
 /* Whose turn it is to go, for an account that is to hold so much more of `by`; NULL: nobody's. */
 seat_t *seats_find (const seats_t *self, hold_t by, const account_t *account, uint64_t more);
+/* What all of them would free whose turn it would be, one after the other, of what their seats
+ * hold: is it too little, none of them goes in vain. */
+uint64_t seats_room (const seats_t *self, hold_t by, const account_t *account, uint64_t more);
 /* Lets that one go. False: there is none. */
 bool seats_make_room (seats_t *self, hold_t by, const account_t *account, uint64_t more,
                       const char *why);

@@ -30,8 +30,7 @@ struct upload {
     account_t *account;
     exchange_t *exchange;
     spool_file_t *file;
-    seat_t seat;       /* of those that may be under way */
-    uint64_t reserved; /* of the spool */
+    seat_t seat; /* of those that may be under way; holds what is reserved of the spool */
     uint64_t length;
     tmq_blob_t blob;
     upload_done_fn *done;
@@ -54,6 +53,21 @@ static void answer_no_room (exchange_t *exchange, problem_kind_t kind, const cha
                     &(problem_t){.kind = kind, .detail = detail, .retry_after_ms = NO_ROOM_MS});
 }
 
+/* So much of the disk is missing for these bytes: others go if that is enough, else nobody does. */
+static bool make_room (const upload_t *self, uint64_t missing, uint64_t bytes)
+{
+    service_uploads_t *uploads = &self->service->uploads;
+    const uint64_t wanted = uploads->bytes - missing;
+    if (seats_room (&uploads->seats, HOLD_SPOOLED, self->account, bytes) < missing)
+        return false;
+    while (uploads->bytes > wanted &&
+           seats_make_room (&uploads->seats, HOLD_SPOOLED, self->account, bytes,
+                            "its bytes on the disk, of which there are as many as "
+                            "'spool_bytes_max' allows, went to a principal with fewer"))
+        ;
+    return uploads->bytes <= wanted;
+}
+
 /* False: answered. */
 static bool reserve (upload_t *self, uint64_t bytes)
 {
@@ -66,18 +80,16 @@ static bool reserve (upload_t *self, uint64_t bytes)
                         "allows");
         return false;
     }
-    while (bytes > most - uploads->bytes)
-        if (!seats_make_room (&uploads->seats, HOLD_SPOOLED, account, bytes,
-                              "its bytes on the disk, of which there are as many as "
-                              "'spool_bytes_max' allows, went to a principal with fewer")) {
-            answer_no_room (self->exchange, PROBLEM_BUSY,
-                            "payloads under way take as much of the gateway's disk as "
-                            "'spool_bytes_max' allows");
-            return false;
-        }
+    if (bytes > most - uploads->bytes &&
+        !make_room (self, bytes - (most - uploads->bytes), bytes)) {
+        answer_no_room (self->exchange, PROBLEM_BUSY,
+                        "payloads under way take as much of the gateway's disk as "
+                        "'spool_bytes_max' allows");
+        return false;
+    }
     uploads->bytes += bytes;
     account->held[HOLD_SPOOLED] += bytes;
-    self->reserved += bytes;
+    self->seat.holds += bytes;
     return true;
 }
 
@@ -118,8 +130,8 @@ void upload_free (upload_t **self)
     take_back (upload);
     give_turns (upload);
     spool_close (&upload->file);
-    upload->service->uploads.bytes -= upload->reserved;
-    upload->account->held[HOLD_SPOOLED] -= upload->reserved;
+    upload->service->uploads.bytes -= upload->seat.holds;
+    upload->account->held[HOLD_SPOOLED] -= upload->seat.holds;
     seat_leave (&upload->seat);
     account_release (upload->account);
     free (upload);

@@ -85,6 +85,7 @@ static void test_who_stays (void **state)
     assert_false (seats_make_room (&seats, HOLD_UPLOADS, none, 1, ""));
     assert_non_null (sitters[1].why);
     assert_int_equal (seats.count, 3);
+    assert_int_equal (seats.displaced, 0); /* it has not left */
     sitters[1].seat.stays = true;
     sitters[2].seat.stays = true;
     assert_null (seats_find (&seats, HOLD_UPLOADS, none, 1));
@@ -112,6 +113,28 @@ static void test_bytes (void **state)
     account_release (small);
     account_release (large);
     account_release (none);
+}
+
+static void test_room_is_known_before_anybody_goes (void **state)
+{
+    seats_t seats = {.hold = HOLD_UPLOADS};
+    account_t *ann = many (0, 3, &seats), *bob = many (3, 1, &seats), *cid = many (4, 0, &seats);
+    (void) state;
+    for (size_t i = 0; i < 4; i++)
+        sitters[i].seat.holds = 10;
+    sitters[0].seat.stays = true;
+    ann->held[HOLD_SPOOLED] = 30;
+    bob->held[HOLD_SPOOLED] = 10;
+    assert_int_equal (seats_room (&seats, HOLD_SPOOLED, cid, 5), 30);
+    /* Ann has 20 behind the first one that goes, and then as much as Cid would have. */
+    assert_int_equal (seats_room (&seats, HOLD_SPOOLED, cid, 20), 10);
+    assert_int_equal (seats_room (&seats, HOLD_SPOOLED, cid, 30), 0);
+    assert_int_equal (seats_room (&seats, HOLD_SPOOLED, bob, 5), 20);
+    assert_int_equal (seats.displaced, 0);
+    leave_all ();
+    account_release (ann);
+    account_release (bob);
+    account_release (cid);
 }
 
 static void test_filters (void **state)
@@ -155,6 +178,7 @@ int main (void)
         cmocka_unit_test (test_who_has_the_most_goes_first),
         cmocka_unit_test (test_who_stays),
         cmocka_unit_test (test_bytes),
+        cmocka_unit_test (test_room_is_known_before_anybody_goes),
         cmocka_unit_test (test_filters),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

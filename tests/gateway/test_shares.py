@@ -97,8 +97,30 @@ def try_spool(broker):
         check("so many gave way", number_of(gateway, "taskmq_gateway_uploads_displaced_total"), 3)
 
 
+def try_vain(broker):
+    """Nobody gives up his bytes for one who has no room even so."""
+    settings = ["raw_bytes_max = 2M", "spool_bytes_max = 4M", "body_timeout = 5m", *FAST]
+    with Gateway(broker, configuration=settings) as gateway:
+        ann, bob, cid = make(gateway, "ann", "bob", "cid")
+        broker.process.send_signal(signal.SIGSTOP)  # what is whole waits, and stays
+        held = [Slowly(gateway, MIB + MIB // 2, token) for token in (ann, bob)]
+        for number, one in enumerate(held):
+            one.send(bytes(MIB + MIB // 2))
+            eventually("its room", lambda: uploads(gateway)[1] == (number + 1) * (MIB + MIB // 2))
+        small = [upload(gateway, token, 300 * 1024) for token in (ann, bob)]
+        eventually("all are under way", lambda: uploads(gateway)[0] == 4)
+        named(upload(gateway, cid, MIB + MIB // 4).answer(), 503, "busy", "spool_bytes_max")
+        check("nobody gave way", number_of(gateway, "taskmq_gateway_uploads_displaced_total"), 0)
+        broker.process.send_signal(signal.SIGCONT)
+        for one in small:
+            one.send(bytes(300 * 1024 - FRAME - 1))
+        for one in held + small:
+            check("they go on", one.answer().status, 201)
+
+
 def part_uploads():
     with Broker() as broker:
+        try_vain(broker)
         try_places(broker)
         try_spool(broker)
 
