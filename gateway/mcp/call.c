@@ -238,6 +238,8 @@ void call_answer (call_t *self, int status, bytes_t *outcome)
         self->ends = true;
         if (self->owed.length == 0)
             exchange->finish (exchange);
+        else if (exchange->is_last)
+            exchange->cut (exchange); /* its seat is for somebody else now */
         return;
     }
     response_init (&response, status);

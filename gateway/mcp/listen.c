@@ -432,12 +432,18 @@ static void ticks (exchange_t *exchange)
     look_again (exchange->state);
 }
 
-/* The gateway stops: the request has its answer. */
+/* The gateway stops, or it gives way: the request has its answer. One that has it already, and
+ * does not read, goes without when its seat is wanted. */
 static void stops (exchange_t *exchange)
 {
     call_t *call = exchange->state;
     bytes_t out = BYTES_INIT;
     json_writer_t writer = {&out, false};
+    if (call->ends) {
+        if (exchange->is_last)
+            exchange->cut (exchange);
+        return;
+    }
     json_write_key (&writer, "result");
     json_write_object_begin (&writer);
     json_write_key (&writer, "resultType");
