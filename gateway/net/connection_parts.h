@@ -48,7 +48,8 @@ struct connection {
     bool held;   /* a piece of the body is on its way; the next one is not read yet */
     bool doomed; /* it is freed in the loop's next turn: a caller may still hold its exchange */
     uint64_t requests;
-    int64_t ended_ms;       /* CLOCK_MONOTONIC */
+    int64_t ended_ms;       /* CLOCK_MONOTONIC, like the next */
+    int64_t took_ms;        /* its client took a byte, or there was none to take */
     account_t *holder;      /* who its memory counts to: whoever it brought a good token of last */
     uint64_t input_charged; /* of heads, and of what stands behind a request */
     uint64_t body_charged;
@@ -65,6 +66,8 @@ uint64_t connection_limit (const connection_t *self, setting_t setting);
 struct evbuffer *connection_output (const connection_t *self);
 /* Bytes that its client has not taken yet. */
 size_t connection_owed (const connection_t *self);
+/* From now on it is known when it took some. False: memory is exhausted. */
+bool connection_watch_output (connection_t *self);
 /* The list of all: who did something last stands first. */
 void connection_enter_list (connection_t *self);
 void connection_leave_list (connection_t *self);
@@ -85,6 +88,8 @@ connection_t *connection_of (exchange_t *exchange);
 void connection_lend_calls (exchange_t *exchange);
 /* Answers what is no request, or has no room, and ends the connection. */
 void connection_refuse (connection_t *self, int status, const char *reason);
+/* It ends in the loop's next turn, because a caller may go on with its exchange. */
+void connection_doom (connection_t *self);
 /* The gateway stops. */
 void connection_stop (connection_t *self);
 /* Its stream says that it is there, if it can. May end the exchange. */

@@ -8,8 +8,12 @@
 
 #include "base/trees.h"
 #include "net/connection_parts.h"
+#include "timestamp.h"
 
-enum { BODY_BYTES_MIN = 4096 /* of a part of one, before somebody's want of memory ends it */ };
+enum {
+    BODY_BYTES_MIN = 4096, /* of a part of one, before somebody's want of memory ends it */
+    UNREAD_MS = 2000       /* without a byte taken: such a client goes before one that reads */
+};
 
 uint64_t connection_limit (const connection_t *self, setting_t setting)
 {
@@ -24,6 +28,21 @@ struct evbuffer *connection_output (const connection_t *self)
 size_t connection_owed (const connection_t *self)
 {
     return evbuffer_get_length (connection_output (self));
+}
+
+/* Something was added to the output, or its client took some of it. */
+static void output_changed (struct evbuffer *output, const struct evbuffer_cb_info *info,
+                            void *context)
+{
+    connection_t *self = context;
+    (void) output;
+    if (info->n_deleted > 0 || info->orig_size == 0)
+        self->took_ms = clock_ms (CLOCK_MONOTONIC);
+}
+
+bool connection_watch_output (connection_t *self)
+{
+    return evbuffer_add_cb (connection_output (self), output_changed, self) != NULL;
 }
 
 /* The list of all: who did something last stands first. */
@@ -106,36 +125,90 @@ static bool is_unread (const connection_t *self)
            connection_owed (self) > 0;
 }
 
-/* Does it hold memory for an answer that its client does not read, or for a body that is not whole?
- * Streams of bytes and events go on where they ended; what else is under way would be lost. */
+/* Does it hold memory for an answer that its client has not read, or for a body that is not whole?
+ * Streams go on where they ended, or their request is made again; what else is under way would be
+ * lost. */
 static bool holds_memory (const connection_t *self)
 {
     const exchange_t *exchange = &self->exchange;
     if (self->phase == PHASE_BODY)
         return self->body_charged >= BODY_BYTES_MIN;
     if (self->phase == PHASE_STREAM)
-        return connection_owed (self) > 0 && exchange->stream_kind != STREAM_MCP &&
-               exchange->seat.fn != NULL && !exchange->seat.stays;
+        return connection_owed (self) > 0 && exchange->seat.fn != NULL && !exchange->seat.stays;
     return is_unread (self);
 }
 
+static bool reads (const connection_t *self, int64_t now_ms)
+{
+    return connection_owed (self) > 0 && now_ms - self->took_ms < UNREAD_MS;
+}
+
 /* Of those that may go: of whoever has the most, and more than that, the one that has done nothing
- * for the longest. */
+ * for the longest. Clients that read go only if there are none that do not: slowly to read is no
+ * way to stay. */
 static connection_t *find_of_most (const connections_t *set, bool (*may) (const connection_t *),
                                    uint64_t (*of) (const account_t *), uint64_t most)
 {
-    connection_t *found = NULL;
-    for (connection_t *at = set->last; at != NULL; at = at->previous)
-        if (!at->running && of (at->holder) > most && may (at)) {
-            found = at;
-            most = of (at->holder);
+    const int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
+    connection_t *found = NULL, *reader = NULL;
+    uint64_t most_of_readers = most;
+    for (connection_t *at = set->last; at != NULL; at = at->previous) {
+        const uint64_t has = of (at->holder);
+        const bool is_reader = reads (at, now_ms);
+        if (at->running || has <= (is_reader ? most_of_readers : most) || !may (at))
+            continue;
+        *(is_reader ? &reader : &found) = at;
+        *(is_reader ? &most_of_readers : &most) = has;
+    }
+    return found != NULL ? found : reader;
+}
+
+static uint64_t charged (const connection_t *self)
+{
+    return self->input_charged + self->body_charged + self->output_charged;
+}
+
+/* What they would give back, one after the other, as they are found. */
+static uint64_t memory_of (const connections_t *set, bool readers, uint64_t most)
+{
+    const int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
+    uint64_t room = 0;
+    for (const connection_t *at = set->last; at != NULL; at = at->previous)
+        if (!at->running && reads (at, now_ms) == readers && at->holder->kept > most &&
+            holds_memory (at)) {
+            at->holder->kept -= charged (at);
+            room += charged (at);
         }
-    return found;
+    return room;
+}
+
+static uint64_t memory_of_others (const connections_t *set, uint64_t most)
+{
+    for (const connection_t *at = set->first; at != NULL; at = at->next)
+        at->holder->kept = at->holder->bytes;
+    const uint64_t room = memory_of (set, false, most);
+    return room + memory_of (set, true, most);
+}
+
+/* What it owes is thrown away at once, and it ends in the loop's next turn: its own calls may be
+ * what all this happens inside of. */
+static void drop_stream (connection_t *self)
+{
+    struct evbuffer *output = connection_output (self);
+    evbuffer_unfreeze (output, 1); /* only writing takes from there, else */
+    evbuffer_drain (output, evbuffer_get_length (output));
+    evbuffer_freeze (output, 1);
+    connection_discharge (self, &self->output_charged);
+    connection_doom (self);
 }
 
 /* A stream that tells its end owes that, too, and goes when it is found again. */
 static void give_way (connection_t *self)
 {
+    if (self->phase == PHASE_STREAM && self->exchange.stream_kind == STREAM_MCP) {
+        drop_stream (self);
+        return;
+    }
     if (self->phase == PHASE_STREAM) {
         self->exchange.seat.fn (self->exchange.seat.context, NULL);
         return;
@@ -153,9 +226,7 @@ static void give_way (connection_t *self)
 static bool displace_holder (const connection_t *self, uint64_t bytes)
 {
     connections_t *set = self->set;
-    const bool may = !connection_is_stranger (self) && !set->displacing;
-    connection_t *found =
-        may ? find_of_most (set, holds_memory, bytes_of, self->holder->bytes + bytes) : NULL;
+    connection_t *found = find_of_most (set, holds_memory, bytes_of, self->holder->bytes + bytes);
     if (found == NULL)
         return false;
     set->numbers.displaced++;
@@ -163,6 +234,19 @@ static bool displace_holder (const connection_t *self, uint64_t bytes)
     give_way (found);
     set->displacing = false;
     return true;
+}
+
+/* So much is missing for these bytes: others go if that is enough, else nobody does. */
+static void make_memory (const connection_t *self, uint64_t missing, uint64_t bytes)
+{
+    connections_t *set = self->set;
+    const uint64_t *used = &set->numbers.memory_bytes;
+    const uint64_t wanted = missing < *used ? *used - missing : 0;
+    if (connection_is_stranger (self) || set->displacing ||
+        memory_of_others (set, self->holder->bytes + bytes) < missing)
+        return;
+    while (*used > wanted && displace_holder (self, bytes))
+        ;
 }
 
 /* NULL: it counts from now on; else why there is no room for it, a sentence. */
@@ -177,8 +261,9 @@ const char *connection_charge (connection_t *self, uint64_t *account, uint64_t b
                    ? "those without a token take as much memory as 'strangers_bytes_max' allows"
                    : "its requests and answers take as much memory as 'principal_bytes_max' allows";
     const uint64_t most = connection_limit (self, SETTING_MEMORY_BYTES_MAX);
-    while (bytes > rest_of (most, *used + trees_bytes ()) && displace_holder (self, bytes))
-        ;
+    const uint64_t all = *used + trees_bytes () + bytes;
+    if (all > most)
+        make_memory (self, all - most, bytes);
     if (bytes > rest_of (most, *used + trees_bytes ()))
         return "all requests and answers take as much memory as 'memory_bytes_max' allows";
     *used += bytes;
@@ -203,7 +288,7 @@ void connection_discharge (connection_t *self, uint64_t *account)
 void connection_take_holder (connection_t *self)
 {
     account_t *holder = self->exchange.account;
-    const uint64_t held = self->input_charged + self->body_charged + self->output_charged;
+    const uint64_t held = charged (self);
     if (holder == NULL || holder == self->holder)
         return;
     self->holder->bytes -= held;

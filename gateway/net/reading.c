@@ -381,7 +381,9 @@ connection_t *connection_new (connections_t *set, int fd, const char *peer)
     self->deadline = evtimer_new (loop_base (set->loop), too_late, self);
     if (self->codec != NULL && self->deadline != NULL)
         self->buffers = bufferevent_socket_new (loop_base (set->loop), fd, BEV_OPT_CLOSE_ON_FREE);
-    if (self->buffers == NULL) {
+    if (self->buffers == NULL || !connection_watch_output (self)) {
+        if (self->buffers != NULL)
+            bufferevent_free (self->buffers);
         if (self->deadline != NULL)
             event_free (self->deadline);
         codec_free (self->codec);

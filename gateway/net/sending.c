@@ -144,8 +144,7 @@ static void drop_body (exchange_t *exchange)
 
 /* Streams. */
 
-/* In the loop's next turn, because the caller goes on with its exchange. */
-static void doom (connection_t *self)
+void connection_doom (connection_t *self)
 {
     self->doomed = true;
     event_active (self->deadline, EV_TIMEOUT, 0);
@@ -168,7 +167,7 @@ static bool write_piece (exchange_t *exchange, const void *data, size_t length)
     if (self->doomed || exchange->request->method == HTTP_METHOD_HEAD || length == 0)
         return !self->doomed;
     if (self->is_sized && length > self->left) {
-        doom (self); /* more than was told would be read as the next answer */
+        connection_doom (self); /* more than was told would be read as the next answer */
         return false;
     }
     if ((connection_owed (self) > 0 &&
@@ -179,7 +178,7 @@ static bool write_piece (exchange_t *exchange, const void *data, size_t length)
     if ((self->chunked && evbuffer_add_printf (output, "%zx\r\n", length) < 0) ||
         evbuffer_add (output, data, length) != 0 ||
         (self->chunked && evbuffer_add (output, "\r\n", 2) != 0))
-        doom (self); /* half of a piece may be there: nothing can follow */
+        connection_doom (self); /* half of a piece may be there: nothing can follow */
     if (self->is_sized)
         self->left -= length;
     return !self->doomed;
@@ -207,10 +206,10 @@ static void begin_stream (exchange_t *exchange, response_t *response)
         &head, response,
         (response_frame_t){.close = self->last, .stream = true, .chunked = self->chunked});
     if (head.failed || evbuffer_add (connection_output (self), head.data, head.length) != 0)
-        doom (self);
+        connection_doom (self);
     else if (response->body.length > 0 &&
              !write_piece (exchange, response->body.data, response->body.length))
-        doom (self);
+        connection_doom (self);
     bytes_free (&head);
     response_clear (response);
 }

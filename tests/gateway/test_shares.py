@@ -10,6 +10,7 @@ import selectors
 import signal
 import socket
 import sys
+import time
 
 from broker import Broker, eventually
 from gateway import PATIENCE_S, Gateway
@@ -189,6 +190,37 @@ def try_all_memory(broker):
             link.close()
 
 
+def try_reader(broker):
+    """Who reads, however slowly, goes only if there is nobody who does not."""
+    settings = ["connections_max = 8", "memory_bytes_max = 128M", "principal_bytes_max = 120M",
+                "output_bytes_max = 64M", "output_timeout = 5m", *FAST]
+    with Gateway(broker, configuration=settings) as gateway:
+        ann, bob = make(gateway, "ann", "bob")
+        task_id, = make_answers(gateway, ann)
+        reader = ask(gateway, task_id, ann, 100)
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MIB)
+        # Its last answer is there before theirs: it would be the first to go.
+        eventually("most of its answers are there", lambda: buffers(gateway) > 70 * len(BODY))
+        links = [ask(gateway, task_id, ann, 40) for _ in range(7)]
+        all_of_it, began, taken = 100 * len(BODY), time.monotonic(), 0
+
+        def others_are_idle():
+            nonlocal taken
+            seconds = time.monotonic() - began
+            while taken < all_of_it * seconds / 6:
+                taken += reader.recv(MIB // 4).count(b"x")
+            return seconds > 3  # UNREAD_MS, and more
+        eventually("one reads, and the others do not", others_are_idle)
+        check("another one", gateway.get("/v1/session", token=bob).status, 200)
+        check("one gave way", metric(gateway, "connections_displaced_total") >= 1, True)
+        while taken < all_of_it:
+            piece = reader.recv(MIB)
+            assert piece, "the one that reads was closed"
+            taken += piece.count(b"x")
+        for link in (reader, *links):
+            link.close()
+
+
 def serve_third(gateway, token, task_id):
     """Somebody with little is served, whatever others hold, and it is they who give way."""
     def gave_way():
@@ -219,6 +251,22 @@ def try_stream_memory(broker):
             link.link.close()
 
 
+def try_event_memory(broker):
+    """The same of streams of events: they are told, and go on behind their cursor."""
+    with Gateway(broker, configuration=["output_bytes_max = 128K", *SMALL]) as gateway:
+        ann, bob, cid = make(gateway, "ann", "bob", "cid")
+        task_id, = make_answers(gateway, cid)
+        for number, token in enumerate((ann, bob)):
+            fill(gateway, f"e{number}", 4000, 4, token)
+        links = [Slow(gateway, "/v1/events?cursor=0-0", token=token)
+                 for token in (ann, bob) for _ in range(8)]
+        eventually("they hold it", lambda: buffers(gateway) > 2 * MIB - len(BODY))
+        serve_third(gateway, cid, task_id)
+        for link in links:
+            link.response.close()
+            link.link.close()
+
+
 def try_body_memory(broker):
     """Two whose bodies never come to their end hold all the memory of bodies."""
     with Gateway(broker, configuration=SMALL) as gateway:
@@ -241,7 +289,9 @@ def try_body_memory(broker):
 
 def part_connections():
     with Broker() as broker:
+        try_reader(broker)
         try_stream_memory(broker)
+        try_event_memory(broker)
         try_body_memory(broker)
         try_all_connections(broker)
         try_all_memory(broker)

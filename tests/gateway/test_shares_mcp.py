@@ -14,7 +14,7 @@ from broker import eventually
 from test_bodies import buffers
 from test_mcp import TASKS, Client, Stage, settle
 from test_mcp_listen import SUBSCRIPTION, listen
-from test_shares import FAST, make
+from test_shares import FAST, MIB, SMALL, make, make_answers, serve_third
 from test_gateway import check
 from test_streams import Events, metric
 
@@ -72,5 +72,22 @@ def part_seats():
             one.close()
 
 
+def part_memory():
+    with Stage(configuration=["output_bytes_max = 64K", *CALLS, *SMALL]) as gateway:
+        ann, bob, cid = make(gateway, "ann", "bob", "cid")
+        task_id, = make_answers(gateway, cid)
+        slow = []
+        for token in (ann, bob):
+            client = Client(gateway, capabilities=TASKS, token=token)
+            tasks = make_tasks(gateway, client)
+            slow += [listen_slowly(gateway, client, number, tasks) for number in range(6)]
+        # With the trees of messages it is as much as leaves no room for the third one's answer.
+        eventually("they hold it", lambda: buffers(gateway) > 7 * MIB // 4 - RESULT_BYTES // 2)
+        for number in range(5):
+            serve_third(gateway, cid, task_id)
+        for one in slow:
+            one.close()
+
+
 if __name__ == "__main__":
-    {"seats": part_seats}[sys.argv[1]]()
+    {"seats": part_seats, "memory": part_memory}[sys.argv[1]]()

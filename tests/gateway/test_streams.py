@@ -252,11 +252,11 @@ def part_waits():
         check("pending", polls[3].get().json["pending"], [task_id])
 
 
-def fill(gateway, queue, count, pads=0):
+def fill(gateway, queue, count, pads=0, token="first"):
     for _ in range(count // 200):
         answer = gateway.post("/v1/tasks:batch", {"tasks": [
             {"queue": queue, "data": "x",
-             "labels": {f"pad{i}": "p" * 255 for i in range(pads)}}] * 200})
+             "labels": {f"pad{i}": "p" * 255 for i in range(pads)}}] * 200}, token=token)
         check("batch", answer.status, 200)
         refused = [item for item in answer.json["items"] if item["code"] != "OK"]
         check("refused of a batch", refused[:1], [])
