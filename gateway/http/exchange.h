@@ -129,8 +129,10 @@ typedef struct exchange_handler {
     /* It ends: answered with a status, or (0) its client has left before. Of a stream it is the
      * status it began with. Forgets what belongs to it. */
     void (*end) (void *context, exchange_t *exchange, int status);
-    /* What the peer sent is no request, or there is no room for it: fills in response. */
-    void (*refuse) (void *context, response_t *response, int status, const char *reason);
+    /* What the peer sent is no request, or there is no room for it: fills in response. exchange:
+     * whose request it is; NULL: nobody's yet. */
+    void (*refuse) (void *context, const exchange_t *exchange, response_t *response, int status,
+                    const char *reason);
 } exchange_handler_t;
 
 #endif

@@ -34,7 +34,7 @@ static void send_no_room (connection_t *self, const char *why)
     response_t response;
     const exchange_handler_t *handler = self->set->handler;
     response_init (&response, 503);
-    handler->refuse (handler->context, &response, 503, why);
+    handler->refuse (handler->context, NULL, &response, 503, why);
     response_write (&out, &response, (response_frame_t){.close = true});
     response_clear (&response);
     self->unread = true;
@@ -91,7 +91,8 @@ void connection_refuse (connection_t *self, int status, const char *reason)
     response_t response;
     const exchange_handler_t *handler = self->set->handler;
     response_init (&response, status);
-    handler->refuse (handler->context, &response, status, reason);
+    handler->refuse (handler->context, self->has_exchange ? &self->exchange : NULL, &response,
+                     status, reason);
     connection_end_exchange (self, status);
     self->unread = true;
     connection_set_phase (self, PHASE_CLOSING);

@@ -115,7 +115,7 @@ static void turn_away (const server_t *self, int fd)
     response_t response;
     bytes_t out = BYTES_INIT;
     response_init (&response, 503);
-    self->connections.handler->refuse (self->connections.handler->context, &response, 503,
+    self->connections.handler->refuse (self->connections.handler->context, NULL, &response, 503,
                                        "as many connections are open as may be");
     response_write (&out, &response, (response_frame_t){.close = true});
     if (!out.failed) {

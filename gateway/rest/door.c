@@ -460,12 +460,16 @@ static void handle_end (void *context, exchange_t *exchange, int status)
     }
 }
 
-static void handle_refusal (void *context, response_t *response, int status, const char *reason)
+static void handle_refusal (void *context, const exchange_t *exchange, response_t *response,
+                            int status, const char *reason)
 {
     service_t *self = context;
     const problem_kind_t kind = problem_of_status (status);
     self->numbers.refused[kind]++;
-    problem_write (response, &(problem_t){.kind = kind, .detail = reason}, NULL);
+    problem_write (response, &(problem_t){.kind = kind, .detail = reason},
+                   exchange != NULL ? exchange->id : NULL);
+    if (exchange != NULL)
+        response_field (response, "X-Request-Id", exchange->id);
     response_field (response, "Cache-Control", "no-store");
     response->status = status;
 }

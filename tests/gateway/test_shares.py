@@ -283,6 +283,7 @@ def try_body_memory(broker):
         told = slow[0].answer()
         check("it is told", (told.status, told.json["type"]), (503, "/problems/busy"))
         assert "memory_bytes_max" in told.json["detail"], told
+        check("which request it was", told.fields["x-request-id"], told.json["instance"])
         for one in slow[1:]:
             one.link.close()
 
