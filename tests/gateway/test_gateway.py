@@ -558,6 +558,11 @@ def try_description(gateway, task_id):
     for path in ("", "/payload"):
         check("HEAD", (("HEAD", f"/v1/tasks/{{id}}{path}") in heads,
                        gateway.ask("HEAD", f"/v1/tasks/{task_id}{path}").status), (True, 200))
+    told = answer.json["paths"]["/v1/tasks/{id}/payload"]["head"]
+    check("HEAD of other bytes", (gateway.ask("HEAD", f"/v1/tasks/{task_id}/payload",
+                                              If_Match='"other"').status, "412" in told["responses"],
+                                  "If-Match" in [one["name"] for one in told["parameters"]]),
+          (412, True, True))
     there = {tuple(line.split()[:2]) for line in gateway.run("--routes").stdout.splitlines()}
     check("described and there", sorted(described ^ there), [])
     schemas = answer.json["components"]["schemas"]
