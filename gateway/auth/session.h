@@ -8,7 +8,7 @@
  * Nothing is kept for a session. It is good while its token is: a token that is removed ends its
  * sessions at the next reload. Only sessions that were ended, and tickets that were used, are
  * remembered: the last SESSIONS_ENDED_MAX of them, and of one token SESSIONS_ENDED_OWN_MAX, so that
- * nobody makes another one's good again; until the process ends. */
+ * fewer than eight tokens together make no other one's good again; until the process ends. */
 #ifndef TASKMQ_GATEWAY_AUTH_SESSION_H
 #define TASKMQ_GATEWAY_AUTH_SESSION_H
 
