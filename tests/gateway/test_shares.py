@@ -190,6 +190,17 @@ def try_all_memory(broker):
             link.close()
 
 
+def await_stall(gateway, least):
+    """So much is owed, and nothing is added to it any more."""
+    seen = []
+
+    def stalls():
+        held = buffers(gateway)
+        seen.append(held // 65536)  # the answer to who asks is some of it
+        return held >= least and len(seen) >= 20 and len(set(seen[-20:])) == 1
+    eventually("they owe all they may", stalls)
+
+
 def try_reader(broker):
     """Who reads, however slowly, goes only if there is nobody who does not."""
     settings = ["connections_max = 8", "memory_bytes_max = 128M", "principal_bytes_max = 120M",
@@ -202,6 +213,7 @@ def try_reader(broker):
         # Its last answer is there before theirs: it would be the first to go.
         eventually("most of its answers are there", lambda: buffers(gateway) > 70 * len(BODY))
         links = [ask(gateway, task_id, ann, 40) for _ in range(7)]
+        await_stall(gateway, 70 * len(BODY))
         all_of_it, began, taken = 100 * len(BODY), time.monotonic(), 0
 
         def others_are_idle():
