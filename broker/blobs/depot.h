@@ -142,11 +142,13 @@ bool depot_sweep (depot_t *self);
 
 /* A place in a walk over the files; all zero: the beginning. */
 typedef struct depot_place {
-    unsigned bucket; /* DEPOT_BUCKETS: the end */
-    size_t passed;
+    unsigned bucket;                     /* DEPOT_BUCKETS: the end */
+    bool within;                         /* the directory, behind … */
+    uint8_t behind[TMQ_BLOB_HASH_BYTES]; /* the hash that was passed last */
 } depot_place_t;
-/* The next files that the vault lacks, at most DEPOT_SLICE_MAX, of a part of the directory. Another
- * code than OK: the place is where it was. */
+/* The next files that the vault lacks, at most DEPOT_SLICE_MAX, of a part of the directory, in the
+ * order of their hashes: what is removed meanwhile hides no other. Another code than OK: the place
+ * is where it was. */
 tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out, size_t *count);
 /* A turn of putting such a file there; one at a time. */
 void depot_bring (depot_t *self, const depot_left_t *left, depot_word_t *out);

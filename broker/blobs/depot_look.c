@@ -32,53 +32,71 @@ static void look_at_uploads (depot_t *self, int64_t mono_ms)
     closedir (list);
 }
 
-/* One of a bucket, at most DEPOT_SLICE_MAX behind those that were passed; those alone that stood
- * still, or all. False: there may be more. */
-static bool list_bucket (const depot_t *self, unsigned bucket, size_t passed, bool still,
-                         depot_left_t *out, size_t *count)
+/* In the order of hashes, of which the first DEPOT_SLICE_MAX stay. */
+static void insert (depot_left_t *out, size_t *count, const depot_left_t *one)
+{
+    size_t low = 0;
+    size_t high = *count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memcmp (out[middle].hash, one->hash, HASH_BYTES) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == DEPOT_SLICE_MAX)
+        return;
+    size_t moved = *count - low - (*count == DEPOT_SLICE_MAX);
+    memmove (out + low + 1, out + low, moved * sizeof (*out));
+    out[low] = *one;
+    *count += *count < DEPOT_SLICE_MAX;
+}
+
+/* The next of a bucket behind a place, which moves there; those alone that stood still, or all. By
+ * their names: a count of them would skip some when others before them are removed meanwhile.
+ * False: there may be more. */
+static bool list_bucket (const depot_t *self, depot_place_t *place, bool still, depot_left_t *out,
+                         size_t *count)
 {
     char name[BLOB_HEX_SIZE];
     char hex[NAME_SIZE];
     struct stat info;
-    size_t met = 0;
+    depot_left_t one = {.stored = false};
     *count = 0;
-    snprintf (name, sizeof (name), "%02x", bucket);
+    snprintf (name, sizeof (name), "%02x", place->bucket);
     DIR *list = blob_directory_list (self->directory, name);
     if (list == NULL)
         return true;
-    for (const struct dirent *file = readdir (list); file != NULL && *count < DEPOT_SLICE_MAX;
-         file = readdir (list)) {
+    for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list)) {
         if (strlen (file->d_name) != BLOB_HEX_SIZE - 3)
             continue;
         snprintf (hex, sizeof (hex), "%.2s%.62s", name, file->d_name);
-        if (!blob_file_find (dirfd (list), file->d_name, &info) ||
-            (still && !blob_file_is_still (&info, DEPOT_IDLE_MS)) ||
-            !blob_hash_of_hex (out[*count].hash, hex) || met++ < passed)
+        if (!blob_hash_of_hex (one.hash, hex) ||
+            (place->within && memcmp (one.hash, place->behind, HASH_BYTES) <= 0) ||
+            !blob_file_find (dirfd (list), file->d_name, &info) ||
+            (still && !blob_file_is_still (&info, DEPOT_IDLE_MS)))
             continue;
-        out[*count].stored = false;
-        out[*count].bytes = (uint64_t) info.st_size;
-        out[(*count)++].at = blob_file_touched_ns (&info);
+        one.bytes = (uint64_t) info.st_size;
+        one.at = blob_file_touched_ns (&info);
+        insert (out, count, &one);
     }
     closedir (list);
+    if (*count > 0) {
+        place->within = true;
+        memcpy (place->behind, out[*count - 1].hash, HASH_BYTES);
+    }
     return *count < DEPOT_SLICE_MAX;
-}
-
-static bool look_at_bucket (depot_t *self, unsigned bucket, depot_left_t *out, size_t *count)
-{
-    bool all = list_bucket (self, bucket, self->passed, true, out, count);
-    self->passed += *count;
-    return all;
 }
 
 void depot_look (depot_t *self, int64_t mono_ms, depot_left_t *out, size_t *count)
 {
     *count = 0;
-    if (self->bucket == DEPOT_BUCKETS)
+    if (self->looked.bucket == DEPOT_BUCKETS) {
         look_at_uploads (self, mono_ms);
-    else if (!look_at_bucket (self, self->bucket, out, count))
-        return; /* the next look goes on with this one */
-    self->passed = 0;
-    self->bucket = self->bucket == DEPOT_BUCKETS ? 0 : self->bucket + 1;
+        self->looked = (depot_place_t){.bucket = 0};
+    } else if (list_bucket (self, &self->looked, true, out, count)) {
+        self->looked.bucket++;
+    }
 }
 
 /* The vault has a time of its own for each, so what goes here goes there by its own look. */
@@ -166,7 +184,8 @@ tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out
     if (self->vault == NULL)
         place->bucket = DEPOT_BUCKETS;
     for (unsigned i = 0; i < LACKING_BUCKETS && place->bucket < DEPOT_BUCKETS && *count == 0; i++) {
-        bool all = list_bucket (self, place->bucket, place->passed, false, out, &listed);
+        depot_place_t next = *place;
+        next.bucket += list_bucket (self, &next, false, out, &listed);
         for (size_t k = 0; k < listed; k++)
             memcpy (hashes[k], out[k].hash, HASH_BYTES);
         tmq_code_t code = listed == 0 ? TMQ_OK
@@ -178,8 +197,7 @@ tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out
         for (size_t k = 0; k < listed; k++)
             if (lacks[k])
                 out[(*count)++] = out[k];
-        place->passed = all ? 0 : place->passed + listed;
-        place->bucket += all;
+        *place = next;
     }
     return TMQ_OK;
 }

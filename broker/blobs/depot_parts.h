@@ -57,8 +57,7 @@ struct depot {
     upload_t *uploads;
     size_t uploads_count;
     parked_t parked;
-    unsigned bucket; /* of the next look; DEPOT_BUCKETS: the uploads */
-    size_t passed;   /* that the looks before it have brought of this bucket */
+    depot_place_t looked; /* up to there; DEPOT_BUCKETS: the uploads are next */
     blob_writer_t writer;
     const vault_t *vault; /* NULL: there is none */
     uint8_t *room;        /* for what goes there */
