@@ -67,22 +67,42 @@ struct depot {
     uint8_t piece[PIECE_BYTES];
 };
 
+/* What is said, and what counts (depot_life.c). */
 __attribute__ ((format (printf, 3, 4))) void depot_refuse (depot_word_t *out, tmq_code_t code,
                                                            const char *format, ...);
-/* -1 with errno. */
-int depot_open_bucket (const depot_t *self, const char *hex, bool make);
-void depot_take_off (depot_t *self, uint64_t bytes);
-upload_t *depot_upload_find (depot_t *self, const char *name);
-/* The file of no upload under way, or of one that is not charged. */
-void depot_remove_file (depot_t *self, const char *name);
-/* Its file stays: who begins it again goes on with it. */
-void depot_upload_park (depot_t *self, upload_t *upload);
-/* Of the file. The first half says whose it is. */
-void depot_name_of (char out[BLOB_HEX_SIZE], const depot_upload_t *of);
-/* Nothing of it stays: what it has are not the bytes of the hash, or not for certain. */
-void depot_discard (depot_t *self, upload_t *upload);
 /* What the vault says to a turn. */
 void depot_refuse_vault (depot_t *self, depot_word_t *out, tmq_code_t code,
                          const vault_word_t *word);
+/* What the disk says: an errno. */
+void depot_refuse_error (depot_t *self, depot_word_t *out, const char *what, int error);
+uint64_t depot_min (uint64_t a, uint64_t b);
+void depot_take_off (depot_t *self, uint64_t bytes);
+/* -1 with errno. */
+int depot_open_bucket (const depot_t *self, const char *hex, bool make);
+/* Adds what a file has from the offset on, up to there. 0 or an errno. */
+int depot_sum_file (depot_t *self, int fd, uint64_t *offset, uint64_t bytes,
+                    crypto_generichash_state *sum);
+bool depot_sum_is (const crypto_generichash_state *sum, const uint8_t *hash);
+
+/* Places and room (depot_places.c). */
+upload_t *depot_upload_find (depot_t *self, const char *name);
+/* One more; NULL: there is no place or no room for it, as out says. */
+upload_t *depot_upload_new (depot_t *self, const depot_upload_t *of, const char *name,
+                            int64_t mono_ms, depot_word_t *out);
+/* Its bytes are the depot's from now on. False: there is no room; out says so. */
+bool depot_charge (depot_t *self, upload_t *upload, depot_word_t *out);
+void depot_upload_forget (depot_t *self, upload_t *upload);
+/* Its file stays: who begins it again goes on with it. */
+void depot_upload_park (depot_t *self, upload_t *upload);
+/* Nothing of it stays: what it has are not the bytes of the hash, or not for certain. */
+void depot_discard (depot_t *self, upload_t *upload);
+/* Of the file. The first half says whose it is. */
+void depot_name_of (char out[BLOB_HEX_SIZE], const depot_upload_t *of);
+/* What the disk has of an upload that is no blob. */
+uint64_t depot_bytes_alone (const depot_t *self, const char *name);
+/* The file of no upload under way, or of one that is not charged. */
+void depot_remove_file (depot_t *self, const char *name);
+/* Its bytes count already. */
+void depot_park_file (depot_t *self, const char *name, uint64_t bytes, int64_t since_ms);
 
 #endif
