@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blobs/blob_files.h"
 #include "core/base/memory.h"
 #include "errands.h"
 #include "log/log.h"
@@ -169,6 +170,15 @@ static void run_drop (void *context, errand_t *errand)
     show_stats (self);
 }
 
+static void say_damaged (const uint8_t *hash)
+{
+    char hex[BLOB_HEX_SIZE];
+    blob_hex (hex, hash);
+    log_write (LOG_LEVEL_WARNING, "BLOB-DAMAGED",
+               "the file of a blob is damaged; the database is read in its place",
+               LOG_FIELDS (LOG_TEXT ("blob", hex)));
+}
+
 static void read_part (blob_desk_t *self, errand_t *errand, const Taskmq__BlobRead *ask)
 {
     depot_word_t word;
@@ -177,13 +187,17 @@ static void read_part (blob_desk_t *self, errand_t *errand, const Taskmq__BlobRe
     uint8_t *bytes = memory_alloc (limit);
     depot_read (self->depot, errand->blob, errand->blob_bytes, ask->offset, bytes, limit, &length,
                 &word);
-    if (word.code != TMQ_OK) {
+    errand->again = word.more;
+    if (word.code != TMQ_OK || word.damaged)
         show_stats (self);
+    if (word.damaged)
+        say_damaged (errand->blob);
+    if (word.code != TMQ_OK) {
         refuse (errand, &word);
         if (word.code != TMQ_UNAVAILABLE)
             log_write (LOG_LEVEL_WARNING, "BLOB-DAMAGED", "a blob that a task names cannot be read",
                        LOG_FIELDS (LOG_TEXT ("error", word.text)));
-    } else {
+    } else if (!word.more) {
         Taskmq__Part out = TASKMQ__PART__INIT;
         out.offset = ask->offset;
         out.body = (uint32_t) length;

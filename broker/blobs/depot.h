@@ -88,6 +88,7 @@ typedef struct depot_word {
     uint64_t offset; /* the next byte that is wanted */
     bool whole;      /* the blob is there */
     bool over_quota; /* LIMIT: of the share */
+    bool damaged;    /* a file was found damaged just now, whatever the code: it is to be told */
     bool more;       /* nothing is decided yet: the same call again, behind those of others */
 } depot_word_t;
 
@@ -97,7 +98,8 @@ void depot_free (depot_t **self); /* accepts a NULL object */
 void depot_configure (depot_t *self, const depot_limits_t *limits);
 /* A place behind the files (core/data/vault.h), which must live longer; NULL: none, which is so at
  * first. Nobody hears that a blob is there before it is there, too, and what is not in a file is
- * read from it. What calls below may then wait for it, and be answered UNAVAILABLE. */
+ * read from it, and so is what has other bytes there. What calls below may then wait for it, and be
+ * answered UNAVAILABLE. */
 void depot_use (depot_t *self, const vault_t *vault);
 
 /* Begins an upload or goes on with it; what is on the disk of it is read again, once.
@@ -116,7 +118,11 @@ void depot_chunk (depot_t *self, const depot_upload_t *upload, uint64_t offset,
  * NO_BLOB: there is no such upload. CONFLICT: all of it has come; a blob goes only when nobody
  * names it. What is being read or made a blob just now is waited for. */
 void depot_drop (depot_t *self, const depot_upload_t *upload, depot_word_t *out);
-/* At most limit bytes of a blob of so many bytes. NO_BLOB names it: it is missing, or damaged. */
+/* At most limit bytes of a blob of so many bytes. NO_BLOB names it: it is missing, or damaged.
+ *
+ * With a vault behind it the whole file is summed in turns before its first part, and not again
+ * while it stays as it is (summed.h); if it is damaged the vault is read in its place. Without one
+ * whoever reads finds out. */
 void depot_read (depot_t *self, const uint8_t *hash, uint64_t bytes, uint64_t offset, uint8_t *to,
                  size_t limit, size_t *length, depot_word_t *out);
 

@@ -11,6 +11,7 @@
 #include "blobs/depot.h"
 #include "blobs/keeping.h"
 #include "blobs/parked.h"
+#include "blobs/summed.h"
 
 enum {
     HASH_BYTES = TMQ_BLOB_HASH_BYTES,
@@ -49,6 +50,16 @@ typedef struct upload {
     keeping_t keeping;
 } upload_t;
 
+/* A file that is summed in turns, since it is read. */
+typedef struct summing {
+    bool under_way;
+    uint8_t hash[HASH_BYTES];
+    uint64_t bytes;
+    uint64_t at;
+    struct stat file;
+    crypto_generichash_state sum;
+} summing_t;
+
 struct depot {
     int directory;
     int uploads_at; /* the directory of them */
@@ -62,7 +73,9 @@ struct depot {
     const vault_t *vault; /* NULL: there is none */
     uint8_t *room;        /* for what goes there */
     keeping_t brought;    /* which has no upload; of no bytes: none */
-    bool listed;          /* the vault's blobs, up to … */
+    summed_t summed;
+    summing_t summing;
+    bool listed; /* the vault's blobs, up to … */
     uint8_t listed_hash[HASH_BYTES];
     uint8_t piece[PIECE_BYTES];
 };

@@ -31,6 +31,14 @@ static void end_whole (depot_t *self, upload_t *upload, depot_word_t *out)
     depot_upload_forget (self, upload);
 }
 
+/* What was put was summed on the way: who reads it need not do so again. */
+static void note_sum (depot_t *self, const upload_t *upload, int fd)
+{
+    struct stat info;
+    if (upload->keeping.right && fstat (fd, &info) == 0)
+        summed_add (&self->summed, upload->hash, &info, true);
+}
+
 /* A turn of it. Nobody hears that the blob is there before the vault has it, too. */
 static void keep_on (depot_t *self, upload_t *upload, depot_word_t *out)
 {
@@ -40,6 +48,8 @@ static void keep_on (depot_t *self, upload_t *upload, depot_word_t *out)
     keeping_turn_t turn =
         fd < 0 ? KEEPING_DAMAGED
                : keeping_on (&upload->keeping, self->vault, fd, self->room, &code, &word);
+    if (turn == KEEPING_DONE)
+        note_sum (self, upload, fd);
     if (fd >= 0)
         close (fd);
     out->more = turn == KEEPING_MORE;

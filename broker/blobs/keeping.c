@@ -80,6 +80,7 @@ static keeping_turn_t end (keeping_t *self, const vault_t *vault, tmq_code_t *co
     crypto_generichash_final (&sum, got, sizeof (got));
     if (memcmp (got, self->hash, sizeof (got)) != 0)
         return KEEPING_DAMAGED;
+    self->right = true;
     *code = vault->end (vault->context, self->number, self->hash, &done, word);
     look_again (self);
     if (*code != TMQ_OK)

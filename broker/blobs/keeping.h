@@ -23,6 +23,7 @@ typedef struct keeping {
     uint64_t at;                  /* looked at, or put, up to there */
     int64_t number;               /* under which it is put; 0: none yet */
     unsigned tries;               /* that ended without it */
+    bool right;                   /* the file had the bytes of the hash when they were put */
     crypto_generichash_state sum; /* of what was put */
 } keeping_t;
 

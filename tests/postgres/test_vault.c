@@ -289,7 +289,9 @@ static void expect_whole (depot_t *depot)
 static tmq_code_t depot_part (depot_t *depot, size_t offset, uint8_t *to, size_t *length)
 {
     depot_word_t out;
-    depot_read (depot, hash, BYTES, offset, to, PART, length, &out);
+    do
+        depot_read (depot, hash, BYTES, offset, to, PART, length, &out);
+    while (out.more);
     snprintf (word.text, sizeof word.text, "%.250s", out.text);
     return out.code;
 }
