@@ -156,7 +156,9 @@ typedef struct depot_place {
  * order of their hashes: what is removed meanwhile hides no other. Another code than OK: the place
  * is where it was. */
 tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out, size_t *count);
-/* A turn of putting such a file there; one at a time. */
+/* A turn of putting such a file there; one at a time. NO_BLOB: it is damaged, or cannot be read.
+ * UNAVAILABLE: not now, which may also be for want of file descriptors. OK without more and whole:
+ * it is gone. */
 void depot_bring (depot_t *self, const depot_left_t *left, depot_word_t *out);
 
 depot_stats_t depot_stats (const depot_t *self);

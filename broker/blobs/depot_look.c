@@ -4,6 +4,7 @@
 
 /* What is done with the blobs that nobody asks for: those that stood still are told of and removed,
  * and those that the vault lacks are brought there. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -202,6 +203,15 @@ tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out
     return TMQ_OK;
 }
 
+/* One that is gone was collected since it was found: there is nothing to bring, and to tell. */
+static void refuse_closed (depot_word_t *out, const char *hex, int error)
+{
+    bool passes = error == EMFILE || error == ENFILE || error == ENOMEM;
+    if (error != ENOENT)
+        depot_refuse (out, passes ? TMQ_UNAVAILABLE : TMQ_NO_BLOB, "the blob %s cannot be read: %s",
+                      hex, strerror (error));
+}
+
 void depot_bring (depot_t *self, const depot_left_t *left, depot_word_t *out)
 {
     char hex[BLOB_HEX_SIZE];
@@ -214,16 +224,19 @@ void depot_bring (depot_t *self, const depot_left_t *left, depot_word_t *out)
     blob_hex (hex, left->hash);
     int bucket = depot_open_bucket (self, hex, false);
     int fd = bucket < 0 ? -1 : openat (bucket, hex + 2, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int error = fd < 0 ? errno : 0;
     keeping_turn_t turn =
-        fd < 0 ? KEEPING_DAMAGED : keeping_on (brought, self->vault, fd, self->room, &code, &word);
+        fd < 0 ? KEEPING_DONE : keeping_on (brought, self->vault, fd, self->room, &code, &word);
     if (fd >= 0)
         close (fd);
     if (bucket >= 0)
         close (bucket);
     out->more = turn == KEEPING_MORE;
-    out->whole = turn == KEEPING_DONE;
-    if (turn == KEEPING_DAMAGED)
-        depot_refuse (out, TMQ_NO_BLOB, "the blob %s is damaged or gone", hex);
+    out->whole = fd >= 0 && turn == KEEPING_DONE;
+    if (fd < 0)
+        refuse_closed (out, hex, error);
+    else if (turn == KEEPING_DAMAGED)
+        depot_refuse (out, TMQ_NO_BLOB, "the blob %s is damaged", hex);
     else if (turn == KEEPING_FAILED)
         depot_refuse_vault (self, out, code == TMQ_NO_BLOB ? TMQ_INTERNAL : code, &word);
     if (!out->more && out->code != TMQ_UNAVAILABLE && out->code != TMQ_STORE_FULL)

@@ -4,6 +4,8 @@
 
 /* The files of blobs before a vault, which is in memory here: all that it lacks are found, and what
  * is damaged in a file is read from it. */
+#include <sys/resource.h>
+
 #include "blobs/summed.h"
 #include "blobs_stage.h"
 
@@ -171,6 +173,58 @@ static void what_is_removed_meanwhile_hides_no_other (void **state)
     assert_int_equal (all, FILES);
 }
 
+/* No further file can be opened, or as many as before. */
+static void limit_files (bool none)
+{
+    static struct rlimit before;
+    struct rlimit now;
+    if (none)
+        assert_int_equal (getrlimit (RLIMIT_NOFILE, &before), 0);
+    now = before;
+    if (none)
+        now.rlim_cur = 0;
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &now), 0);
+}
+
+static depot_word_t bring (const depot_left_t *left)
+{
+    depot_word_t word;
+    do
+        depot_bring (depot, left, &word);
+    while (word.more);
+    return word;
+}
+
+/* What is gone, cannot be opened just now, or is damaged are three different things. */
+static void what_is_not_brought_is_told_as_it_is (void **state)
+{
+    (void) state;
+    char path[300];
+    depot_left_t left = {.bytes = BYTES};
+    memcpy (left.hash, hash, sizeof (left.hash));
+    assert_true (put_rest (&upload).whole);
+    depot_use (depot, &VAULT);
+    blob_path (path);
+    limit_files (true);
+    depot_word_t word = bring (&left);
+    limit_files (false);
+    assert_int_equal (word.code, TMQ_UNAVAILABLE); /* it is tried again */
+    assert_non_null (strstr (word.text, strerror (EMFILE)));
+    assert_true (bring (&left).whole);
+    assert_int_equal (truncate (path, BYTES - 1), 0);
+    word = bring (&left);
+    assert_int_equal (word.code, TMQ_NO_BLOB);
+    assert_non_null (strstr (word.text, "is damaged"));
+    assert_int_equal (unlink (path), 0);
+    word = bring (&left);
+    assert_int_equal (word.code, TMQ_OK); /* collected meanwhile */
+    assert_false (word.whole);
+    assert_int_equal (symlink ("nowhere", path), 0);
+    word = bring (&left);
+    assert_int_equal (word.code, TMQ_NO_BLOB);
+    assert_non_null (strstr (word.text, "cannot be read"));
+}
+
 /* One byte is another one, the length is as it was. The clock of files may stand still for some
  * milliseconds. */
 static void rot (const char *path)
@@ -333,6 +387,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (what_is_removed_meanwhile_hides_no_other),
+        TEST (what_is_not_brought_is_told_as_it_is),
         TEST (a_damaged_file_hides_nothing_in_the_vault),
         TEST (a_large_file_is_summed_in_turns),
         TEST (what_was_put_into_the_vault_is_not_summed_again),
