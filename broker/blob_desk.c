@@ -258,6 +258,7 @@ static void run_lack (void *context, errand_t *errand)
     lacking_t *found = memory_zero (1, sizeof (*found));
     memcpy (&found->place, buf_bytes (errand->bytes), sizeof (found->place));
     errand->code = depot_lacking (self->depot, &found->place, found->files, &count);
+    show_stats (self);
     found->count = count;
     errand->body = buf_new (found, sizeof (*found));
     free (found);

@@ -55,19 +55,20 @@ static void insert (depot_left_t *out, size_t *count, const depot_left_t *one)
 
 /* The next of a bucket behind a place, which moves there; those alone that stood still, or all. By
  * their names: a count of them would skip some when others before them are removed meanwhile.
- * False: there may be more. */
+ * *all: these are the last. False: it cannot be listed, at least not now. */
 static bool list_bucket (const depot_t *self, depot_place_t *place, bool still, depot_left_t *out,
-                         size_t *count)
+                         size_t *count, bool *all)
 {
     char name[BLOB_HEX_SIZE];
     char hex[NAME_SIZE];
     struct stat info;
     depot_left_t one = {.stored = false};
     *count = 0;
+    *all = true;
     snprintf (name, sizeof (name), "%02x", place->bucket);
     DIR *list = blob_directory_list (self->directory, name);
     if (list == NULL)
-        return true;
+        return errno == ENOENT;
     for (const struct dirent *file = readdir (list); file != NULL; file = readdir (list)) {
         if (strlen (file->d_name) != BLOB_HEX_SIZE - 3)
             continue;
@@ -86,16 +87,18 @@ static bool list_bucket (const depot_t *self, depot_place_t *place, bool still, 
         place->within = true;
         memcpy (place->behind, out[*count - 1].hash, HASH_BYTES);
     }
-    return *count < DEPOT_SLICE_MAX;
+    *all = *count < DEPOT_SLICE_MAX;
+    return true;
 }
 
 void depot_look (depot_t *self, int64_t mono_ms, depot_left_t *out, size_t *count)
 {
+    bool all;
     *count = 0;
     if (self->looked.bucket == DEPOT_BUCKETS) {
         look_at_uploads (self, mono_ms);
         self->looked = (depot_place_t){.bucket = 0};
-    } else if (list_bucket (self, &self->looked, true, out, count)) {
+    } else if (!list_bucket (self, &self->looked, true, out, count, &all) || all) {
         self->looked.bucket++;
     }
 }
@@ -179,6 +182,7 @@ tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out
 {
     uint8_t hashes[DEPOT_SLICE_MAX][HASH_BYTES];
     bool lacks[DEPOT_SLICE_MAX];
+    bool all;
     vault_word_t word;
     size_t listed = 0;
     *count = 0;
@@ -186,7 +190,11 @@ tmq_code_t depot_lacking (depot_t *self, depot_place_t *place, depot_left_t *out
         place->bucket = DEPOT_BUCKETS;
     for (unsigned i = 0; i < LACKING_BUCKETS && place->bucket < DEPOT_BUCKETS && *count == 0; i++) {
         depot_place_t next = *place;
-        next.bucket += list_bucket (self, &next, false, out, &listed);
+        if (!list_bucket (self, &next, false, out, &listed, &all)) {
+            self->stats.errors++;
+            return TMQ_UNAVAILABLE;
+        }
+        next.bucket += all;
         for (size_t k = 0; k < listed; k++)
             memcpy (hashes[k], out[k].hash, HASH_BYTES);
         tmq_code_t code = listed == 0 ? TMQ_OK

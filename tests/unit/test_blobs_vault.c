@@ -186,6 +186,28 @@ static void limit_files (bool none)
     assert_int_equal (setrlimit (RLIMIT_NOFILE, &now), 0);
 }
 
+/* A directory that cannot be listed now is not an empty one. */
+static void what_cannot_be_listed_is_not_passed (void **state)
+{
+    (void) state;
+    static depot_left_t left[DEPOT_SLICE_MAX];
+    depot_place_t walk = {0};
+    size_t count;
+    assert_true (put_rest (&upload).whole);
+    depot_use (depot, &VAULT);
+    limit_files (true);
+    tmq_code_t code = depot_lacking (depot, &walk, left, &count);
+    limit_files (false);
+    assert_int_equal (code, TMQ_UNAVAILABLE);
+    assert_int_equal (walk.bucket, 0);
+    assert_int_equal (depot_stats (depot).errors, 1);
+    for (count = 0; count == 0;) {
+        assert_true (walk.bucket < DEPOT_BUCKETS);
+        assert_int_equal (depot_lacking (depot, &walk, left, &count), TMQ_OK);
+    }
+    assert_memory_equal (left[0].hash, hash, sizeof (hash));
+}
+
 static depot_word_t bring (const depot_left_t *left)
 {
     depot_word_t word;
@@ -387,6 +409,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (what_is_removed_meanwhile_hides_no_other),
+        TEST (what_cannot_be_listed_is_not_passed),
         TEST (what_is_not_brought_is_told_as_it_is),
         TEST (a_damaged_file_hides_nothing_in_the_vault),
         TEST (a_large_file_is_summed_in_turns),
