@@ -169,7 +169,8 @@ static uint64_t kept_bytes (const depot_t *self)
     return bytes;
 }
 
-/* OK, LIMIT or STORE_FULL. */
+/* OK, LIMIT or STORE_FULL. What the vault has under the same hash counts once more until the upload
+ * ends: else whoever asks for a hash where all room is taken would learn that somebody has it. */
 static tmq_code_t room_for (const depot_t *self, const upload_t *upload)
 {
     struct statvfs space;
