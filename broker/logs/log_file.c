@@ -202,6 +202,23 @@ void log_file_clear (log_file_t *self)
     *self = (log_file_t) LOG_FILE_INIT;
 }
 
+/* A head was changed meanwhile, or the end is gone. Half of a new map would hide the rest, so the
+ * old one stays until there is a whole one. */
+static int map_again (log_file_t *self)
+{
+    uint64_t ignored;
+    struct stat info;
+    log_map_t found = {0};
+    if (fstat (self->fd, &info) != 0)
+        return errno;
+    uint64_t size = (uint64_t) info.st_size < self->size ? (uint64_t) info.st_size : self->size;
+    int error = log_map_build (&found, self->fd, LOG_FILE_HEAD_BYTES, size, self->sums, &ignored);
+    log_map_clear (error == 0 ? &self->map : &found);
+    if (error == 0)
+        self->map = found;
+    return error;
+}
+
 /* Writing. */
 
 static int copy (int from, uint64_t at, uint64_t upto, int to, uint64_t to_at)
@@ -243,6 +260,8 @@ static int halve (log_file_t *self, int directory, const log_key_t *key, uint64_
     struct stat ignored;
     uint64_t from;
     int error = find_half (self, size_max / 2, &from);
+    if (error == EBADMSG && (error = map_again (self)) == 0)
+        error = find_half (self, size_max / 2, &from);
     if (error != 0)
         return error;
     log_file_name (name, key->number, key->attempt, key->stream);
@@ -333,21 +352,9 @@ static int read_mapped (const log_file_t *self, uint64_t *offset, uint8_t *out, 
 
 int log_file_read (log_file_t *self, uint64_t *offset, uint8_t *out, size_t limit, size_t *length)
 {
-    uint64_t ignored;
-    struct stat info;
-    log_map_t found = {0};
     int error = read_mapped (self, offset, out, limit, length);
     if (error != EBADMSG)
         return error;
-    /* A head was changed meanwhile, or the end is gone. Half of a new map would hide the rest, so
-     * the old one stays until there is a whole one. */
-    if (fstat (self->fd, &info) != 0)
-        return errno;
-    uint64_t size = (uint64_t) info.st_size < self->size ? (uint64_t) info.st_size : self->size;
-    error = log_map_build (&found, self->fd, LOG_FILE_HEAD_BYTES, size, self->sums, &ignored);
-    log_map_clear (error == 0 ? &self->map : &found);
-    if (error != 0)
-        return error;
-    self->map = found;
-    return read_mapped (self, offset, out, limit, length);
+    error = map_again (self);
+    return error != 0 ? error : read_mapped (self, offset, out, limit, length);
 }

@@ -308,6 +308,29 @@ static void what_could_not_be_read_is_read_later (void **state)
     assert_int_equal (end, PIECES * PIECE_BYTES);
 }
 
+/* The older half is to go, and the head at which the newer one would begin was changed: the piece
+ * that came is taken all the same. */
+static void a_changed_head_loses_no_piece (void **state)
+{
+    (void) state;
+    enum { PIECES = 30 };
+    shelf_limits_t limits = LIMITS;
+    char more[PIECE_BYTES];
+    uint64_t end;
+    log_key_t key = key_of (1);
+    put_pieces (&key, PIECES);
+    for (uint64_t i = 0; i < PIECES; i++)
+        if (i % 2 == 1)
+            overwrite (1, 112 + i * PIECE_IN_FILE + 2, "?", 1);
+    limits.stream_bytes = PIECES * PIECE_IN_FILE;
+    shelf_configure (shelf, &limits);
+    memset (more, letter (PIECES * PIECE_BYTES), sizeof (more));
+    assert_int_equal (put (&key, PIECES * PIECE_BYTES, more, sizeof (more)), 0);
+    assert_true (shelf_stats (shelf).bytes < limits.stream_bytes * 2 / 3);
+    assert_true (read_pieces (&key, 300, &end) > PIECES / 2 * PIECE_BYTES);
+    assert_int_equal (end, (PIECES + 1) * PIECE_BYTES);
+}
+
 /* Somebody cuts a file off that is open to be written: where nothing is, nothing is looked for. */
 static void what_is_cut_off_by_others_is_not_looked_through (void **state)
 {
@@ -420,6 +443,7 @@ int main (void)
         TEST (a_file_that_is_opened_again_is_not_read_again),
         TEST (damage_is_told_of_a_file_that_is_known),
         TEST (what_could_not_be_read_is_read_later),
+        TEST (a_changed_head_loses_no_piece),
         TEST (what_is_cut_off_by_others_is_not_looked_through),
         TEST (what_is_torn_at_the_end_is_told),
         TEST (what_is_torn_of_an_older_attempt_is_told),
