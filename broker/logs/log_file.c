@@ -126,6 +126,7 @@ static int begin_file (log_file_t *self, const log_key_t *key, bool sums)
     log_map_clear (&self->map);
     self->size = LOG_FILE_HEAD_BYTES;
     self->end = self->lost = 0;
+    self->error = 0;
     self->sums = sums;
     self->known = true;
     return error;
@@ -145,21 +146,22 @@ bool log_file_has_changed (const log_file_t *self)
     return fstat (self->fd, &info) != 0 || !is_known (self, &info);
 }
 
-/* Up to its last whole frame; what follows is cut off if it is to be written. */
+/* Up to its last whole frame; what follows is cut off if it is to be written. A reader has what
+ * stands before a place that cannot be read; nothing is written behind one. */
 static int measure (log_file_t *self, const struct stat *info, bool make)
 {
     uint64_t size = (uint64_t) info->st_size;
     if (!is_known (self, info)) {
-        int error = log_map_build (&self->map, self->fd, LOG_FILE_HEAD_BYTES, size, self->sums,
-                                   &self->lost);
-        if (error != 0)
-            return error;
+        self->error = log_map_build (&self->map, self->fd, LOG_FILE_HEAD_BYTES, size, self->sums,
+                                     &self->lost);
+        if (self->error != 0 && make)
+            return self->error;
         const log_stretch_t *last =
             self->map.count == 0 ? NULL : &self->map.stretches[self->map.count - 1];
         self->size = last == NULL ? LOG_FILE_HEAD_BYTES : last->upto;
         self->end = last == NULL ? 0 : last->end;
         self->seen = *info;
-        self->known = true;
+        self->known = self->error == 0;
     }
     return make && self->size < size && ftruncate (self->fd, (off_t) self->size) != 0 ? errno : 0;
 }
@@ -353,8 +355,9 @@ static int read_mapped (const log_file_t *self, uint64_t *offset, uint8_t *out, 
 int log_file_read (log_file_t *self, uint64_t *offset, uint8_t *out, size_t limit, size_t *length)
 {
     int error = read_mapped (self, offset, out, limit, length);
-    if (error != EBADMSG)
-        return error;
-    error = map_again (self);
-    return error != 0 ? error : read_mapped (self, offset, out, limit, length);
+    if (error == EBADMSG) {
+        error = map_again (self);
+        error = error != 0 ? error : read_mapped (self, offset, out, limit, length);
+    }
+    return error == 0 && *length == 0 ? self->error : error;
 }

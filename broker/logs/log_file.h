@@ -32,6 +32,7 @@ typedef struct log_file {
     uint64_t size; /* of what is whole */
     uint64_t end;  /* offset behind the newest byte */
     uint64_t lost; /* … and behind what stood there once, as far as that is known; or 0 */
+    int error;     /* of a place behind that, which could not be looked through; or 0 */
     bool sums;     /* it has them */
     bool writable;
     bool known; /* all this is, of the file as it was seen */
@@ -68,7 +69,12 @@ int log_file_head (int directory, const char *name, log_key_t *out);
 int log_file_append (log_file_t *self, int directory, const log_key_t *key, uint64_t offset,
                      const uint8_t *bytes, size_t length, uint64_t size_max);
 /* The bytes from an offset on, or, if they are not kept or not whole, from the first one behind it:
- * *offset is then another one. As many as stand there without a gap, at most limit. */
+ * *offset is then another one. As many as stand there without a gap, at most limit.
+ *
+ * A disk that cannot read the head of a frame hides what is behind it, and nothing before it. Pages
+ * before it are read; self->error says that more may stand behind them, and `end` is only as far as
+ * was seen. The page that would begin there is the error. It is looked at again at the next
+ * opening. */
 int log_file_read (log_file_t *self, uint64_t *offset, uint8_t *out, size_t limit, size_t *length);
 
 #endif

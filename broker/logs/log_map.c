@@ -203,6 +203,6 @@ int log_map_build (log_map_t *self, int fd, uint64_t from, uint64_t size, bool s
     }
     uint64_t end = self->count == 0 ? 0 : self->stretches[self->count - 1].end;
     uint64_t seen = look.torn > look.end ? look.torn : look.end;
-    *lost = seen > end ? seen : 0;
+    *lost = error == 0 && seen > end ? seen : 0;
     return error;
 }

@@ -35,7 +35,7 @@ void log_map_clear (log_map_t *self);
  * the next frame whose bytes are those of its sum, while LOG_HOLES_MAX and LOG_SEEK_BYTES_MAX
  * allow; without sums nothing does. The map ends with the last frame that is whole, or that cannot
  * be read now. *lost: where frames behind that end in the stream, as far as their heads say; 0:
- * there are none. EIO: the disk may say more later. */
+ * there are none. EIO: the disk may say more later; the map has what stands before that place. */
 int log_map_build (log_map_t *self, int fd, uint64_t from, uint64_t size, bool sums,
                    uint64_t *lost);
 /* A frame behind all others. */

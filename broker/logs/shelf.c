@@ -446,7 +446,8 @@ static int read_file (shelf_t *self, entry_t *entry, const log_key_t *key, uint8
         return error;
     error = log_file_read (&handle->file, &out->offset, bytes, limit, &out->length);
     out->end = handle->file.end;
-    out->more = out->length > 0 && out->offset + out->length < out->end;
+    out->more =
+        out->length > 0 && (out->offset + out->length < out->end || handle->file.error != 0);
     if (handle->file.lost > out->end)
         out->end = handle->file.lost;
     return error;

@@ -55,7 +55,7 @@ typedef struct shelf_page {
     uint64_t offset;
     size_t length; /* of bytes */
     uint64_t end;  /* of what was brought: behind what is kept, where the end was lost */
-    bool more;     /* bytes are kept behind these */
+    bool more;     /* bytes are kept behind these, or the disk does not say: the next page will */
 } shelf_page_t;
 /* What stands at an offset (log_file_read). An attempt 0 in the key is the newest with a log. */
 int shelf_read (shelf_t *self, const log_key_t *key, uint64_t offset, uint8_t *bytes, size_t limit,

@@ -85,6 +85,7 @@ void path_of (char out[200], int64_t number, const char *name)
 
 int read_error;
 size_t reads_before_error;
+off_t unreadable_at;
 uint64_t read_bytes;
 
 ssize_t __real_pread (int fd, void *out, size_t length, off_t at);
@@ -93,6 +94,10 @@ ssize_t __wrap_pread (int fd, void *out, size_t length, off_t at)
 {
     if (read_error != 0 && reads_before_error == 0) {
         errno = read_error;
+        return -1;
+    }
+    if (unreadable_at > 0 && at <= unreadable_at && unreadable_at < at + (off_t) length) {
+        errno = EIO;
         return -1;
     }
     reads_before_error -= reads_before_error > 0;

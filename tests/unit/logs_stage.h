@@ -7,6 +7,8 @@
 #ifndef TASKMQ_TEST_LOGS_STAGE_H
 #define TASKMQ_TEST_LOGS_STAGE_H
 
+#include <sys/types.h>
+
 #include "logs/shelf.h"
 #include "store_support.h"
 
@@ -19,6 +21,7 @@ extern shelf_t *shelf;
 
 extern int read_error;            /* 0: files are read as they are, … */
 extern size_t reads_before_error; /* … and so often they still are */
+extern off_t unreadable_at;       /* what touches this byte of a file fails with EIO; 0: nothing */
 extern uint64_t read_bytes;
 
 log_key_t key_of (int64_t number);

@@ -308,6 +308,41 @@ static void what_could_not_be_read_is_read_later (void **state)
     assert_int_equal (end, PIECES * PIECE_BYTES);
 }
 
+/* One head that cannot be read hides what is behind it, and nothing before it. */
+static void what_stands_before_an_unreadable_head_is_read (void **state)
+{
+    (void) state;
+    enum { PIECES = 30 };
+    char bytes[PIECE_BYTES];
+    shelf_page_t page;
+    uint64_t end;
+    uint64_t at = 0;
+    log_key_t key = key_of (1);
+    put_pieces (&key, PIECES);
+    shelf_free (&shelf);
+    open_shelf (&LIMITS);
+    unreadable_at = 112 + 20 * PIECE_IN_FILE;
+    do {
+        assert_int_equal (shelf_read (shelf, &key, at, (uint8_t *) bytes, sizeof (bytes), &page),
+                          0);
+        assert_int_equal (page.offset, at);
+        assert_true (page.length > 0);
+        for (size_t i = 0; i < page.length; i++)
+            assert_int_equal (bytes[i], letter (at + i));
+        assert_true (page.more); /* else a reader would take it for the end */
+        at += page.length;
+    } while (at < 15 * PIECE_BYTES);
+    while (shelf_read (shelf, &key, at, (uint8_t *) bytes, sizeof (bytes), &page) == 0) {
+        assert_true (page.length > 0 && page.more);
+        at += page.length;
+    }
+    assert_in_range (at, 15 * PIECE_BYTES, 20 * PIECE_BYTES);
+    assert_int_equal (put (&key, PIECES * PIECE_BYTES, "lost", 4), EIO); /* nothing is cut off */
+    unreadable_at = 0;
+    assert_int_equal (read_pieces (&key, 300, &end), 0);
+    assert_int_equal (end, PIECES * PIECE_BYTES);
+}
+
 /* The older half is to go, and the head at which the newer one would begin was changed: the piece
  * that came is taken all the same. */
 static void a_changed_head_loses_no_piece (void **state)
@@ -443,6 +478,7 @@ int main (void)
         TEST (a_file_that_is_opened_again_is_not_read_again),
         TEST (damage_is_told_of_a_file_that_is_known),
         TEST (what_could_not_be_read_is_read_later),
+        TEST (what_stands_before_an_unreadable_head_is_read),
         TEST (a_changed_head_loses_no_piece),
         TEST (what_is_cut_off_by_others_is_not_looked_through),
         TEST (what_is_torn_at_the_end_is_told),
