@@ -163,7 +163,13 @@ static int measure (log_file_t *self, const struct stat *info, bool make)
         self->seen = *info;
         self->known = self->error == 0;
     }
-    return make && self->size < size && ftruncate (self->fd, (off_t) self->size) != 0 ? errno : 0;
+    if (!make || self->size >= size)
+        return 0;
+    if (ftruncate (self->fd, (off_t) self->size) != 0)
+        return errno;
+    self->cut = self->map.ended ? size - self->size : 0;
+    self->map.ended = false;
+    return 0;
 }
 
 int log_file_open (log_file_t *self, int directory, const log_key_t *key, bool make)

@@ -11,7 +11,8 @@
  * loss of power may leave names without heads, frames without their bytes, and zeros where frames
  * were. What is not whole at the end is cut off when the file is opened to be written. What is not
  * whole before that is passed over, as a gap, also where heads of frames are gone (log_map_build
- * says how far behind a hole the next frame is looked for: what is beyond that is an end, too).
+ * says how far behind a hole the next frame is looked for: what is beyond that is an end, too, and
+ * self->cut tells of it).
  * Files of before ("tmqlog1\n") have no sums, and are read and written on as they are: such a hole
  * ends them, since nothing says which bytes behind it are a frame. Not thread-safe. */
 #ifndef TASKMQ_LOGS_LOG_FILE_H
@@ -33,6 +34,7 @@ typedef struct log_file {
     uint64_t end;  /* offset behind the newest byte */
     uint64_t lost; /* … and behind what stood there once, as far as that is known; or 0 */
     int error;     /* of a place behind that, which could not be looked through; or 0 */
+    uint64_t cut;  /* bytes behind that which this opening took off without a look at all of them */
     bool sums;     /* it has them */
     bool writable;
     bool known; /* all this is, of the file as it was seen */

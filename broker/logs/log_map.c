@@ -116,6 +116,7 @@ typedef struct look {
     uint64_t torn; /* … and of the last one, of which only the head is there */
     size_t holes_left;
     uint64_t seek_left;
+    bool ended;
 } look_t;
 
 /* A frame in order, whole or not. */
@@ -130,14 +131,16 @@ static int look_at (look_t *self, uint64_t at, log_frame_t *out)
 static int pass_hole (look_t *self, uint64_t at, log_frame_t *out)
 {
     uint8_t bytes[TMQ_LOG_BYTES_MAX] MEMORY_FILLED_BEFORE_READ;
-    if (!self->walk.sums || self->holes_left == 0)
+    if (!self->walk.sums || self->holes_left == 0) {
+        self->ended = self->size - at > log_frame_head_bytes (self->walk.sums);
         return ENOENT;
+    }
     self->holes_left--;
     for (at++; at < self->size && self->seek_left > 0; at++) {
         self->seek_left--;
         int error = look_at (self, at, out);
         if (error == 0 && out->length > self->seek_left)
-            return ENOENT;
+            break;
         if (error == 0) {
             self->seek_left -= out->length;
             error = log_frame_read (out, self->walk.fd, true, bytes);
@@ -145,6 +148,7 @@ static int pass_hole (look_t *self, uint64_t at, log_frame_t *out)
         if (error != EBADMSG)
             return error;
     }
+    self->ended = at < self->size;
     return ENOENT;
 }
 
@@ -201,6 +205,7 @@ int log_map_build (log_map_t *self, int fd, uint64_t from, uint64_t size, bool s
         error = trim (self, fd, &whole);
         self->count -= error == 0 && !whole;
     }
+    self->ended = look.ended;
     uint64_t end = self->count == 0 ? 0 : self->stretches[self->count - 1].end;
     uint64_t seen = look.torn > look.end ? look.torn : look.end;
     *lost = error == 0 && seen > end ? seen : 0;

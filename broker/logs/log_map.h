@@ -28,6 +28,7 @@ typedef struct log_map {
     log_stretch_t *stretches;
     size_t count;
     size_t capacity;
+    bool ended; /* a limit, or the want of sums, ended the look: frames may stand behind it */
 } log_map_t;
 
 void log_map_clear (log_map_t *self);

@@ -11,9 +11,12 @@
 
 #include "core/base/memory.h"
 #include "log/log.h"
+#include "logs/log_file.h"
 #include "store/handover.h"
 #include "taskmq.pb-c.h"
 #include "timestamp.h"
+
+enum { CUT_MS = 60 * 1000 /* from one LOGS-CUT to the next */ };
 
 typedef enum job_kind { JOB_WRITE, JOB_READ, JOB_FORGET, JOB_CONFIGURE, JOB_LOOK } job_kind_t;
 
@@ -34,7 +37,9 @@ struct logs {
     handover_t *handover;
     pthread_t thread;
     bool running;
-    bool failing; /* the thread's: said once */
+    bool failing;       /* the thread's: said once */
+    shelf_stats_t told; /* the thread's: as LOGS-CUT said last, … */
+    int64_t told_until; /* … which it says no more before that */
     /* The asker's. */
     bool kept;
     bool looking;
@@ -55,6 +60,30 @@ static void tell (logs_t *self, int error)
     else if (error == 0 && self->failing)
         log_write (LOG_LEVEL_INFO, "LOGS-GO-ON", "logs of tasks are written again", NULL);
     self->failing = error != 0;
+}
+
+/* At most once in CUT_MS: a loss of power may do so to many files. The next line has them all. */
+static void tell_cut (logs_t *self, int64_t mono_ms)
+{
+    char name[LOG_FILE_NAME_SIZE];
+    shelf_stats_t now = shelf_stats (self->shelf);
+    uint64_t files = now.cut_files - self->told.cut_files;
+    if (files == 0 || mono_ms < self->told_until)
+        return;
+    log_file_name (name, now.cut_last.number, now.cut_last.attempt, now.cut_last.stream);
+    log_write (LOG_LEVEL_WARNING, "LOGS-CUT",
+               "ends of logs were cut off: too much before them is damaged",
+               LOG_FIELDS (LOG_TEXT ("last", name), LOG_NUMBER ("files", files),
+                           LOG_NUMBER ("bytes", now.cut - self->told.cut)));
+    self->told = now;
+    self->told_until = mono_ms + CUT_MS;
+}
+
+static void write_piece (logs_t *self, const log_piece_t *piece)
+{
+    int64_t mono_ms = clock_ms (CLOCK_MONOTONIC);
+    tell (self, shelf_write (self->shelf, piece, mono_ms));
+    tell_cut (self, mono_ms);
 }
 
 static void answer (logs_t *self, errand_t *errand)
@@ -100,7 +129,7 @@ static void run (logs_t *self, job_t *job)
     if (self->shelf == NULL)
         return;
     if (job->kind == JOB_WRITE)
-        tell (self, shelf_write (self->shelf, job->piece, clock_ms (CLOCK_MONOTONIC)));
+        write_piece (self, job->piece);
     if (job->kind == JOB_CONFIGURE)
         shelf_configure (self->shelf, &job->limits);
     if (job->kind == JOB_LOOK)

@@ -172,8 +172,14 @@ static void make_open_room (shelf_t *self)
 }
 
 /* What is gone at the end is told, also when it was cut off. */
-static void note_cut (entry_t *entry, const handle_t *handle)
+static void note_cut (shelf_t *self, entry_t *entry, handle_t *handle)
 {
+    if (handle->file.cut > 0) {
+        self->stats.cut += handle->file.cut;
+        self->stats.cut_files++;
+        self->stats.cut_last = handle->key;
+        handle->file.cut = 0;
+    }
     uint64_t *end = &entry->lost[handle->key.stream - TMQ_LOG_OUT];
     if (handle->key.attempt == entry->newest && handle->file.lost > *end)
         *end = handle->file.lost;
@@ -212,7 +218,7 @@ static int handle_open (shelf_t *self, entry_t *entry, const log_key_t *key, boo
         make_open_room (self);
         error = open_counted (self, entry, handle, make);
         if (error == 0)
-            note_cut (entry, handle);
+            note_cut (self, entry, handle);
     }
     if (error != 0)
         handle_forget (self, handle);

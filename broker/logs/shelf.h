@@ -40,6 +40,9 @@ typedef struct shelf_stats {
     uint64_t evicted; /* tasks whose logs went for others */
     uint64_t removed; /* … with their tasks */
     uint64_t errors;
+    uint64_t cut; /* bytes at the ends of files that were cut off, and not looked at, … */
+    uint64_t cut_files;
+    log_key_t cut_last; /* … and of which log the last were */
 } shelf_stats_t;
 
 /* Opens the directory, which it makes with mode 0700. NULL with an errno in *error. */

@@ -41,6 +41,7 @@ static void a_torn_end_is_cut_off (void **state)
     expect (&key, 0, 0, "whole");
     put_text (&key, 5, " again");
     expect (&key, 0, 0, "whole again");
+    assert_int_equal (shelf_stats (shelf).cut_files, 0); /* no more than was torn */
 }
 
 static void any_byte_may_be_wrong (void **state)
@@ -207,6 +208,29 @@ static void a_hole_is_looked_through_within_a_bound (void **state)
     put_text (&key, PIECES * FILL, "on");
     assert_true (read_bytes < 3 * LOG_SEEK_BYTES_MAX);
     expect (&key, 0, PIECES * FILL, "on");
+    /* What is behind the bound is cut off, which is told. */
+    shelf_stats_t stats = shelf_stats (shelf);
+    assert_int_equal (stats.cut_files, 1);
+    assert_int_equal (stats.cut, PIECES * (FILL + 20));
+    assert_int_equal (stats.cut_last.number, 1);
+    put_text (&key, PIECES * FILL + 2, "and on");
+    assert_int_equal (shelf_stats (shelf).cut_files, 1);
+}
+
+/* So many holes are passed, and no more. */
+static void what_stands_behind_too_many_holes_is_told (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    for (uint64_t i = 0; i <= 2 * LOG_HOLES_MAX + 2; i++)
+        put_text (&key, i, "x");
+    for (uint64_t i = 0; i <= LOG_HOLES_MAX; i++)
+        overwrite (1, 112 + (2 * i + 1) * 21 + 8, "?", 1);
+    shelf_free (&shelf);
+    open_shelf (&LIMITS);
+    put_text (&key, 3 * LOG_HOLES_MAX, "on");
+    assert_int_equal (shelf_stats (shelf).cut_files, 1);
+    assert_int_equal (shelf_stats (shelf).cut, 2 * 21);
 }
 
 /* Whoever reads a log from its beginning to its end reads the file so many times, not pages times
@@ -474,6 +498,7 @@ int main (void)
         TEST (what_cannot_be_read_now_stays),
         TEST (a_hole_loses_what_it_hit),
         TEST (a_hole_is_looked_through_within_a_bound),
+        TEST (what_stands_behind_too_many_holes_is_told),
         TEST (pages_of_a_log_cost_what_they_have),
         TEST (a_file_that_is_opened_again_is_not_read_again),
         TEST (damage_is_told_of_a_file_that_is_known),
