@@ -44,6 +44,7 @@ done
 # positions: those of events.jsonl, which have to be all, once and in order
 positions () { sed -n 's/^{"n":[0-9]*,"pos":\([0-9]*\),"kind":"submitted".*/\1/p' .taskmq/events.jsonl; }
 all_positions () { positions >have && seq 1 $tasks | cmp -s - have; }
+# shellcheck disable=SC2317 # by eventually
 all_tasks ()
 {
     sed -n 's/.*"task_id":"\([^"]*\)".*/\1/p' .taskmq/tasks.jsonl | sort -u | cmp -s - want
