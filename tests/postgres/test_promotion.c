@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cluster.h"
 #include "support/cmocka_all.h"
@@ -464,10 +465,53 @@ static void test_an_asynchronous_standby (void **state)
     finish (&pair);
 }
 
+/* With a password. */
+
+static void put_file (const char *path, const char *text)
+{
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    assert_true (fputs (text, file) >= 0);
+    assert_int_equal (fclose (file), 0);
+    assert_int_equal (chmod (path, 0600), 0);
+}
+
+/* A standby takes the password, and then says that it only reads: the next host is asked. */
+static void test_a_standby_that_takes_the_password_is_passed_by (void **state)
+{
+    (void) state;
+    pair_t pair;
+    char path[POSTGRES_PATH_MAX + 32];
+    char passfile[DAEMON_PATH_MAX + 16];
+    char uri[2 * POSTGRES_URI_SIZE];
+    daemon_t *broker = &pair.cluster.stage.broker;
+    memset (&pair, 0, sizeof pair);
+    stage_init (&pair.cluster.stage, ASYNCHRONOUS);
+    const postgres_t *primary = primary_of (&pair);
+    free (postgres_sql (primary, "ALTER ROLE taskmq PASSWORD 'unspoken'"));
+    snprintf (path, sizeof path, "%s/data/pg_hba.conf", primary->home);
+    put_file (path, "local all,replication postgres trust\nlocal all taskmq scram-sha-256\n");
+    free (postgres_sql (primary, "SELECT pg_reload_conf ()"));
+    postgres_init_standby (&pair.standby, primary);
+    start_standby (&pair);
+    snprintf (uri, sizeof uri, "postgresql:///taskmq?host=%s,%s&port=5432,5432&user=taskmq",
+              pair.standby.home, primary->home);
+    broker->arguments[3] = uri;
+    snprintf (passfile, sizeof passfile, "%s/passwords", broker->home);
+    put_file (passfile, "*:*:*:taskmq:unspoken\n");
+    setenv ("TASKMQD_DATABASE_PASSFILE", passfile, 1);
+    daemon_start (broker);
+    unsetenv ("TASKMQD_DATABASE_PASSFILE");
+    daemon_stop (broker);
+    postgres_destroy (&pair.standby);
+    stage_destroy (&pair.cluster.stage);
+}
+
 int main (int argc, char **argv)
 {
     stage_arguments (argc, argv, &percent, &seed);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_a_standby_that_takes_the_password_is_passed_by),
         cmocka_unit_test (test_a_synchronous_standby),
         cmocka_unit_test (test_an_asynchronous_standby),
     };

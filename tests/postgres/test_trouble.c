@@ -407,6 +407,18 @@ static void test_a_pooler_is_refused (void **state)
     stage_destroy (&stage);
 }
 
+/* A server that took the password, and no session, is waited for. */
+static void assert_start_waits (stage_t *stage, const char *before, const char *why,
+                                const char *behind)
+{
+    run_sql (stage, before);
+    daemon_spawn (&stage->broker);
+    WAIT_FOR (daemon_logged (&stage->broker, why), TIMING_PATIENCE_MS);
+    run_sql (stage, behind);
+    daemon_wait_ready (&stage->broker);
+    daemon_stop (&stage->broker);
+}
+
 /* A wrong password, or none, ends a start: nobody but a person can mend it. */
 static void test_a_password_is_read_from_its_file (void **state)
 {
@@ -437,9 +449,14 @@ static void test_a_password_is_read_from_its_file (void **state)
         }
     }
     daemon_start (&stage.broker);
+    daemon_stop (&stage.broker);
+    assert_start_waits (&stage, "ALTER ROLE taskmq SET default_transaction_read_only = on",
+                        "session is read-only",
+                        "ALTER ROLE taskmq RESET default_transaction_read_only");
+    assert_start_waits (&stage, "ALTER ROLE taskmq CONNECTION LIMIT 0", "too many connections",
+                        "ALTER ROLE taskmq CONNECTION LIMIT -1");
     unsetenv ("TASKMQD_DATABASE_PASSFILE");
     assert_false (daemon_logged (&stage.broker, "unspoken"));
-    daemon_stop (&stage.broker);
     stage_destroy (&stage);
 }
 

@@ -129,11 +129,18 @@ static PGconn *connect_one (const pg_hosts_t *self, size_t n, int64_t ms,
     return db;
 }
 
-/* What a password decides is no matter of reach. */
+/* Nothing another host could say would help. */
 static bool is_decided (PGconn *db)
 {
-    return db == NULL || PQstatus (db) == CONNECTION_OK || PQconnectionNeedsPassword (db) != 0 ||
-           PQconnectionUsedPassword (db) != 0;
+    return db == NULL || PQstatus (db) == CONNECTION_OK || PQconnectionNeedsPassword (db) != 0;
+}
+
+/* Of two that took no connection the one that says more: it was there, and asked for a password. */
+static PGconn *better (PGconn *one, PGconn *other)
+{
+    bool first = one != NULL && PQconnectionUsedPassword (one) != 0;
+    PQfinish (first ? other : one);
+    return first ? one : other;
 }
 
 PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const char *const *values)
@@ -141,18 +148,20 @@ PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const c
     const int64_t rounds[] = {self->first_ms, self->most_ms};
     if (self->count == 0)
         return PQconnectdbParams (keywords, values, 0);
-    PGconn *db = NULL;
+    PGconn *kept = NULL;
     for (size_t round = 0; round < 2; round++) {
         size_t good = atomic_load (&self->good);
         for (size_t i = 0; i < self->count; i++) {
             size_t n = (good + i) % self->count;
-            PQfinish (db);
-            db = connect_one (self, n, rounds[round], keywords, values);
+            PGconn *db = connect_one (self, n, rounds[round], keywords, values);
             if (db != NULL && PQstatus (db) == CONNECTION_OK)
                 atomic_store (&self->good, n);
-            if (is_decided (db))
+            if (is_decided (db)) {
+                PQfinish (kept);
                 return db;
+            }
+            kept = better (kept, db);
         }
     }
-    return db;
+    return kept;
 }

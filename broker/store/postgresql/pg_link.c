@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "core/base/memory.h"
+#include "store/postgresql/pg_refusal.h"
 #include "timestamp.h"
 
 enum {
@@ -465,6 +466,17 @@ store_code_t pg_link_end_others (pg_link_t *self, store_error_t *error)
                        error);
 }
 
+/* A server that knows the password may only read just now, or have no session left. */
+static store_code_t judge_refused (const pg_link_t *self, store_error_t *error)
+{
+    bool needs = PQconnectionNeedsPassword (self->db) != 0;
+    fail (self, needs ? STORE_ERROR_ACCESS : STORE_ERROR_AWAY, PQerrorMessage (self->db), NULL,
+          error);
+    if (needs || PQconnectionUsedPassword (self->db) == 0)
+        return error->code;
+    return pg_refusal_look (self->target, error);
+}
+
 store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
 {
     pg_link_close (self);
@@ -473,10 +485,7 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
     if (self->db == NULL)
         return store_fail (error, STORE_ERROR_IO, "no memory for a connection");
     if (PQstatus (self->db) != CONNECTION_OK) {
-        bool refused =
-            PQconnectionNeedsPassword (self->db) != 0 || PQconnectionUsedPassword (self->db) != 0;
-        store_code_t code = refused ? STORE_ERROR_ACCESS : STORE_ERROR_AWAY;
-        fail (self, code, PQerrorMessage (self->db), NULL, error);
+        store_code_t code = judge_refused (self, error);
         pg_link_close (self);
         return code;
     }
