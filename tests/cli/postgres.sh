@@ -97,6 +97,8 @@ printf 'local taskmq secret scram-sha-256\nlocal all postgres trust\n' >"$postgr
 sql 'SELECT pg_reload_conf ()'
 eventually refuses_all
 never '28000: +no pg_hba.conf entry' "$database"
+# of several hosts the one that says so
+never '28000: +no pg_hba.conf entry' "postgresql:///taskmq?host=$room,$postgres_home&user=taskmq"
 printf '*:*:*:*:wrong\n' >passwords
 export TASKMQD_DATABASE_PASSFILE="$room/passwords"
 never '28P01|password authentication failed' "postgresql:///taskmq?host=$postgres_home&user=secret"

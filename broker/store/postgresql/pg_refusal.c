@@ -22,36 +22,45 @@ static const char *const FINAL_TEXTS[] = {
     "could not read root certificate", "server does not support SSL", "no password supplied",
 };
 
-/* The code in "FATAL:  28P01: password ...": five letters or digits between two colons. */
-static bool find_state (const char *text, char out[STATE_LENGTH + 1])
+/* The code in "FATAL:  28P01: password ...": five letters or digits between two colons. Gives what
+ * stands behind the first one; NULL: there is none. */
+static const char *find_state (const char *text)
 {
     for (const char *at = strstr (text, ":  "); at != NULL; at = strstr (at + 1, ":  ")) {
         size_t length = 0;
         while (length < STATE_LENGTH && (isupper ((unsigned char) at[3 + length]) ||
                                          isdigit ((unsigned char) at[3 + length])))
             length++;
-        if (length < STATE_LENGTH || at[3 + length] != ':')
-            continue;
-        memcpy (out, at + 3, STATE_LENGTH);
-        out[STATE_LENGTH] = '\0';
-        return true;
+        if (length == STATE_LENGTH && at[3 + length] == ':')
+            return at + 3;
     }
-    return false;
+    return NULL;
 }
 
-static bool is_final (const char *text)
+/* Where it says so; NULL: it is not final. */
+static const char *find_final (const char *text)
 {
-    char state[STATE_LENGTH + 1];
-    if (find_state (text, state)) {
+    const char *state = find_state (text);
+    if (state != NULL) {
         for (size_t i = 0; i < sizeof (FINAL_STATES) / sizeof (FINAL_STATES[0]); i++)
             if (strncmp (state, FINAL_STATES[i], strlen (FINAL_STATES[i])) == 0)
-                return true;
-        return false;
+                return state;
+        return NULL;
     }
-    for (size_t i = 0; i < sizeof (FINAL_TEXTS) / sizeof (FINAL_TEXTS[0]); i++)
-        if (strstr (text, FINAL_TEXTS[i]) != NULL)
-            return true;
-    return false;
+    for (size_t i = 0; i < sizeof (FINAL_TEXTS) / sizeof (FINAL_TEXTS[0]); i++) {
+        const char *found = strstr (text, FINAL_TEXTS[i]);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+/* Of several hosts each has lines of its own. */
+static const char *line_around (const char *text, const char *at)
+{
+    while (at > text && at[-1] != '\n')
+        at--;
+    return at;
 }
 
 /* Connects as far as it gets in that time. */
@@ -81,10 +90,14 @@ store_code_t pg_refusal_look (const pg_target_t *target, store_error_t *error)
     if (PQstatus (db) != CONNECTION_BAD)
         try_connect (db);
     const char *text = PQerrorMessage (db);
-    bool final = PQstatus (db) == CONNECTION_BAD && is_final (text);
-    if (final)
-        store_fail (error, STORE_ERROR_ACCESS, "%s: %.*s", target->where,
-                    (int) (strcspn (text, "\n") > 350 ? 350 : strcspn (text, "\n")), text);
+    const char *final = PQstatus (db) == CONNECTION_BAD ? find_final (text) : NULL;
+    store_code_t code = STORE_ERROR_AWAY;
+    if (final != NULL) {
+        const char *line = line_around (text, final);
+        size_t length = strcspn (line, "\n");
+        code = store_fail (error, STORE_ERROR_ACCESS, "%s: %.*s", target->where,
+                           (int) (length > 350 ? 350 : length), line);
+    }
     PQfinish (db);
-    return final ? STORE_ERROR_ACCESS : STORE_ERROR_AWAY;
+    return code;
 }
