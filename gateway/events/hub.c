@@ -110,7 +110,7 @@ static bool hub_take (hub_t *self)
         bytes_t text = BYTES_INIT;
         ring_piece_t piece;
         tmq_event_t *event;
-        tmq_error_t error;
+        tmq_error_t error = {.code = TMQ_NO_MEMORY};
         int code = flow_next (&event, self->flow, &error);
         if (code == TMQ_TIMEOUT)
             return true;
