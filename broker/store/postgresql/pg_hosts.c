@@ -80,10 +80,9 @@ void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, 
         self->first_ms = self->most_ms;
 }
 
-/* Until it is there or cannot be. What it takes too long for is no error of libpq's: its text stays
- * empty. */
-static void finish (PGconn *db, int64_t until_ms)
+void pg_hosts_wait (PGconn *db, int64_t ms)
 {
+    int64_t until_ms = clock_ms (CLOCK_MONOTONIC) + ms;
     PostgresPollingStatusType next = PGRES_POLLING_WRITING;
     while (PQstatus (db) != CONNECTION_BAD) {
         int64_t left = until_ms - clock_ms (CLOCK_MONOTONIC);
@@ -125,7 +124,7 @@ static PGconn *connect_one (const pg_hosts_t *self, size_t n, int64_t ms,
     own[count] = their[count] = NULL;
     PGconn *db = PQconnectStartParams (own, their, 0);
     if (db != NULL)
-        finish (db, clock_ms (CLOCK_MONOTONIC) + ms);
+        pg_hosts_wait (db, ms);
     return db;
 }
 

@@ -29,5 +29,8 @@ void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, 
                     const char *connect_timeout, int64_t lease_ms);
 /* As PQconnectdbParams with these keywords, which are ended by NULL. */
 PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const char *const *values);
+/* A connection that was begun (PQconnectStartParams), until it is there or cannot be. What it takes
+ * too long for is no error of libpq's: its text stays empty. */
+void pg_hosts_wait (PGconn *db, int64_t ms);
 
 #endif

@@ -5,11 +5,7 @@
 #include "store/postgresql/pg_refusal.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <poll.h>
 #include <string.h>
-
-#include "timestamp.h"
 
 enum { LOOK_MS = 3000, STATE_LENGTH = 5 };
 
@@ -63,23 +59,6 @@ static const char *line_around (const char *text, const char *at)
     return at;
 }
 
-/* Connects as far as it gets in that time. */
-static void try_connect (PGconn *db)
-{
-    int64_t until_ms = clock_ms (CLOCK_MONOTONIC) + LOOK_MS;
-    PostgresPollingStatusType state = PGRES_POLLING_WRITING;
-    while (state == PGRES_POLLING_READING || state == PGRES_POLLING_WRITING) {
-        int64_t left = until_ms - clock_ms (CLOCK_MONOTONIC);
-        struct pollfd ready = {.fd = PQsocket (db),
-                               .events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT};
-        int came = left <= 0 ? 0 : poll (&ready, 1, (int) left);
-        if (came == 0 || (came < 0 && errno != EINTR))
-            return;
-        if (came > 0)
-            state = PQconnectPoll (db);
-    }
-}
-
 store_code_t pg_refusal_look (const pg_target_t *target, store_error_t *error)
 {
     PGconn *db = PQconnectStartParams ((const char *const *) target->keywords,
@@ -87,8 +66,7 @@ store_code_t pg_refusal_look (const pg_target_t *target, store_error_t *error)
     if (db == NULL)
         return STORE_ERROR_AWAY;
     PQsetErrorVerbosity (db, PQERRORS_VERBOSE);
-    if (PQstatus (db) != CONNECTION_BAD)
-        try_connect (db);
+    pg_hosts_wait (db, LOOK_MS);
     const char *text = PQerrorMessage (db);
     const char *final = PQstatus (db) == CONNECTION_BAD ? find_final (text) : NULL;
     store_code_t code = STORE_ERROR_AWAY;
