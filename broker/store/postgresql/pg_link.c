@@ -213,6 +213,11 @@ void pg_target_destroy (pg_target_t *self)
     memset (self, 0, sizeof (*self));
 }
 
+store_code_t pg_target_judge (const pg_target_t *self, store_error_t *error)
+{
+    return pg_refusal_look (self->keywords, self->values, self->where, error);
+}
+
 /* Errors. */
 
 typedef struct state_meaning {
@@ -474,7 +479,7 @@ static store_code_t judge_refused (const pg_link_t *self, store_error_t *error)
           error);
     if (needs || PQconnectionUsedPassword (self->db) == 0)
         return error->code;
-    return pg_refusal_look (self->target, error);
+    return pg_target_judge (self->target, error);
 }
 
 store_code_t pg_link_open (pg_link_t *self, store_error_t *error)

@@ -50,6 +50,8 @@ typedef struct pg_target {
  * STORE_ERROR_ACCESS. Nothing is connected. */
 store_code_t pg_target_init (pg_target_t *self, const database_options_t *options,
                              store_error_t *error);
+/* As pg_refusal_look, behind a connection that was not made. */
+store_code_t pg_target_judge (const pg_target_t *self, store_error_t *error);
 void pg_target_destroy (pg_target_t *self); /* accepts an all-zero object */
 
 typedef struct pg_link {

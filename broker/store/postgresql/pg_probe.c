@@ -9,7 +9,6 @@
 #include "store/postgresql/database.h"
 #include "store/postgresql/pg_instance.h"
 #include "store/postgresql/pg_link.h"
-#include "store/postgresql/pg_refusal.h"
 #include "store/postgresql/pg_schema.h"
 
 enum { FILE_PATH_SIZE = 4096 };
@@ -30,7 +29,7 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
                       version / 10000, version % 10000, target.where, target.schema);
         pg_link_close (&link);
         if (code == STORE_ERROR_AWAY)
-            code = pg_refusal_look (&target, error);
+            code = pg_target_judge (&target, error);
     }
     pg_target_destroy (&target);
     return code;

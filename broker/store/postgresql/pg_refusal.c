@@ -5,7 +5,10 @@
 #include "store/postgresql/pg_refusal.h"
 
 #include <ctype.h>
+#include <libpq-fe.h>
 #include <string.h>
+
+#include "store/postgresql/pg_hosts.h"
 
 enum { LOOK_MS = 3000, STATE_LENGTH = 5 };
 
@@ -59,10 +62,11 @@ static const char *line_around (const char *text, const char *at)
     return at;
 }
 
-store_code_t pg_refusal_look (const pg_target_t *target, store_error_t *error)
+store_code_t pg_refusal_look (char *const *keywords, char *const *values, const char *where,
+                              store_error_t *error)
 {
-    PGconn *db = PQconnectStartParams ((const char *const *) target->keywords,
-                                       (const char *const *) target->values, 0);
+    PGconn *db =
+        PQconnectStartParams ((const char *const *) keywords, (const char *const *) values, 0);
     if (db == NULL)
         return STORE_ERROR_AWAY;
     PQsetErrorVerbosity (db, PQERRORS_VERBOSE);
@@ -73,7 +77,7 @@ store_code_t pg_refusal_look (const pg_target_t *target, store_error_t *error)
     if (final != NULL) {
         const char *line = line_around (text, final);
         size_t length = strcspn (line, "\n");
-        code = store_fail (error, STORE_ERROR_ACCESS, "%s: %.*s", target->where,
+        code = store_fail (error, STORE_ERROR_ACCESS, "%s: %.*s", where,
                            (int) (length > 350 ? 350 : length), line);
     }
     PQfinish (db);

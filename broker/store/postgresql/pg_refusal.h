@@ -11,10 +11,12 @@
 #ifndef TASKMQ_STORE_PG_REFUSAL_H
 #define TASKMQ_STORE_PG_REFUSAL_H
 
-#include "store/postgresql/pg_link.h"
+#include "store/error.h"
 
 /* STORE_ERROR_ACCESS with the reason: somebody has to change something. Else STORE_ERROR_AWAY, and
- * error is left as it is. Waits some seconds. */
-store_code_t pg_refusal_look (const pg_target_t *target, store_error_t *error);
+ * error is left as it is. Waits some seconds. The keywords are as PQconnectdbParams has them;
+ * `where` is host and database, for the text. */
+store_code_t pg_refusal_look (char *const *keywords, char *const *values, const char *where,
+                              store_error_t *error);
 
 #endif

@@ -19,7 +19,6 @@
 #include "store/postgresql/pg_load.h"
 #include "store/postgresql/pg_own.h"
 #include "store/postgresql/pg_readers.h"
-#include "store/postgresql/pg_refusal.h"
 #include "store/postgresql/pg_schema.h"
 #include "store/postgresql/pg_tables.h"
 #include "store/postgresql/pg_watch.h"
@@ -290,7 +289,7 @@ static store_code_t judge_first (pg_store_t *self, store_code_t code, store_erro
 {
     if (code != STORE_ERROR_AWAY || pg_instance_is_there (self->options.directory))
         return code;
-    return pg_refusal_look (&self->target, error);
+    return pg_target_judge (&self->target, error);
 }
 
 static store_code_t pg_open (store_t **out, const store_options_t *options, boot_t *boot,
