@@ -193,7 +193,6 @@ void broker_start_over (world_t *world)
     model_boot (world->model, &boot);
     boot.epoch = world->broker->host->epoch;
     boot.generation = world->broker->host->generation;
-    world->database->unheard = 0;
     restore_full (world, &boot);
 }
 
@@ -285,11 +284,9 @@ static void committer (world_t *world)
     }
     if (broker->durable > 0 && world->mono_ms >= broker->durable_due_ms) {
         engine_durable (broker->engine, broker->durable, broker_now (world));
+        seeker_heard (world, broker->durable);
         broker->durable = 0;
         broker->tick_wanted = true;
-        if (broker->host != NULL && broker->host->epoch == world->database->shard.epoch) {
-            world->database->unheard = 0;
-        }
     }
 }
 

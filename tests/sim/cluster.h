@@ -191,7 +191,6 @@ typedef struct database {
     size_t log_count;
     size_t log_capacity;
     cut_t cut;
-    uint64_t unheard;         /* batch that is durable, and its process does not know; 0: none */
     int64_t maker_started_ms; /* of the batch that is being judged */
     uint32_t adoptions;
     uint32_t fenced;

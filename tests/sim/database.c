@@ -200,7 +200,6 @@ static void judge (world_t *world, const parcel_t *parcel)
     }
     world->broker = &world->brokers[parcel->host];
     self->maker_started_ms = parcel->started_ms;
-    self->unheard = batch->no;
     check_batch (world, batch);
     warden_check_batch (world, batch);
     scheduler_check_batch (world, batch);

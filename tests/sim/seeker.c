@@ -418,11 +418,20 @@ static void send (client_t *client, const ProtobufCBinaryData *cursor)
     client_request (client, &request, NULL, 0);
 }
 
-/* The engine has not heard yet that the newest change is durable, so an answer may be without. */
+/* The engine has not heard yet that the newest change is durable, so an answer may be without. It
+ * hears of several commits at once. */
 static bool is_fresh (const world_t *world, uint32_t index)
 {
-    uint64_t unheard = world->database != NULL ? world->database->unheard : world->broker->durable;
-    return unheard > 0 && world->tasks[index].changed_by == unheard;
+    return world->tasks[index].changed_by > world->heard;
+}
+
+void seeker_heard (world_t *world, uint64_t batch)
+{
+    const host_t *host = world->broker->host;
+    bool beyond = batch != 0 && batch != world->committed_no; /* the newest is not known yet */
+    if (host == NULL || host->epoch == world->database->shard.epoch) {
+        world->heard = world->commits - (beyond && world->commits > 0);
+    }
 }
 
 static void begin (client_t *client)
@@ -441,7 +450,7 @@ static void begin (client_t *client)
 
 /* What has become durable. */
 
-static void changed (world_t *world, const uint8_t id[16], uint64_t batch)
+static void changed (world_t *world, const uint8_t id[16])
 {
     uint32_t index = model_index (id);
     if (index >= world->tasks_count) {
@@ -449,7 +458,7 @@ static void changed (world_t *world, const uint8_t id[16], uint64_t batch)
     }
     known_t *task = &world->tasks[index];
     const record_t *record = world->model->durable.rows[index].record;
-    task->changed_by = batch;
+    task->changed_by = world->commits;
     task->number = record != NULL ? record->number : task->number;
     for (uint32_t i = 0; i < world->clients_count; i++) {
         const client_t *client = &world->clients[i];
@@ -464,11 +473,13 @@ static void changed (world_t *world, const uint8_t id[16], uint64_t batch)
 
 void seeker_committed (world_t *world, const batch_t *batch)
 {
+    world->commits++;
+    world->committed_no = batch->no;
     for (size_t i = 0; i < batch->records_count; i++) {
-        changed (world, batch->records[i]->id.bytes, batch->no);
+        changed (world, batch->records[i]->id.bytes);
     }
     for (size_t i = 0; i < batch->removals_count; i++) {
-        changed (world, batch->removals[i].id.bytes, batch->no);
+        changed (world, batch->removals[i].id.bytes);
     }
 }
 

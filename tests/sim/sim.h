@@ -344,7 +344,7 @@ typedef struct known {
     } questions[SIM_QUESTIONS];
     uint32_t parent;     /* its index + 1; 0: it is a part of none */
     int64_t number;      /* of acceptance, as it was durable; 0: it never was */
-    uint64_t changed_by; /* the newest batch that changed it */
+    uint64_t changed_by; /* the newest commit that changed it, as world_t counts them */
     /* What menders do with it. */
     bool revived;      /* it may be asked to go on after its end */
     uint32_t revivals; /* requests to do so that were sent */
@@ -389,6 +389,9 @@ struct world {
     bool failed;
     char failure[1024];
     model_t *model;
+    uint64_t commits;      /* that became durable, … */
+    uint64_t heard;        /* … and those that the engine knows of */
+    uint64_t committed_no; /* batch of the newest one */
     broker_t brokers[SIM_BROKERS_MAX];
     broker_t *broker;          /* whose turn it is */
     struct database *database; /* of several brokers (cluster.h); NULL: there is one */
@@ -754,6 +757,8 @@ const char *seeker_draw_kind (rng_t *rng);
 bool seeker_finds (const known_t *task, const record_t *record, const search_query_t *query);
 /* This batch is durable. */
 void seeker_committed (world_t *world, const batch_t *batch);
+/* The engine knows that this batch is durable; 0: it knows all that is. */
+void seeker_heard (world_t *world, uint64_t batch);
 
 /* carrier.c. */
 

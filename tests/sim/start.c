@@ -18,6 +18,7 @@ void broker_restore (world_t *world, const boot_t *boot)
 {
     broker_t *broker = world->broker;
     const model_side_t *seen = model_seen (world->model);
+    seeker_heard (world, 0);
     engine_boot (broker->engine, boot, broker_now (world));
     for (size_t i = 0; i < seen->kind_rows.count; i++) {
         if (row_kind_home (seen->kind_rows.rows[i].kind) == ROW_HOME_LIVE) {

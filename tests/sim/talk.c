@@ -243,7 +243,6 @@ static void take_over (world_t *world, const backend_t *self, change_t *change)
         shard->generation = self->ask.generation;
         cut_happens (world, false, (place_t){0, 0});
     }
-    database->unheard = 0;
     database->adoptions++;
 }
 
