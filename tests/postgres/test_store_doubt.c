@@ -14,6 +14,7 @@
 
 #include "store/postgresql/database_options.h"
 #include "store_fixture.h"
+#include "support/proxy.h"
 #include "support/timing.h"
 
 /* What the store said last of each word. */
@@ -516,6 +517,122 @@ static void a_journal_with_a_hole_is_refused (void **state)
     assert_whole (f, 3);
 }
 
+/* A commit's session stands still before its lock, with its connection lost. */
+
+typedef struct stopped {
+    postgres_t server;
+    char uri[POSTGRES_URI_SIZE];
+    proxy_t *proxy;
+    fixture_t *f;
+    pid_t pid; /* of the session */
+} stopped_t;
+
+static void stopped_sql (const stopped_t *self, const char *sql)
+{
+    char text[1024];
+    snprintf (text, sizeof text, "SET search_path = %s; %s", store_fixture_schema (self->f), sql);
+    free (postgres_sql (&self->server, text));
+}
+
+static long long stopped_number (const stopped_t *self, const char *sql)
+{
+    char text[1024];
+    snprintf (text, sizeof text, "SET search_path = %s; %s", store_fixture_schema (self->f), sql);
+    return postgres_number (&self->server, text);
+}
+
+static void stopped_init (stopped_t *self)
+{
+    postgres_init_tcp (&self->server);
+    postgres_start (&self->server);
+    self->proxy = proxy_new (self->server.port, 1);
+    postgres_uri_tcp (atoi (strrchr (proxy_endpoint (self->proxy), ':') + 1), self->uri);
+    self->f = fresh ();
+    store_fixture_options (self->f)->uri = self->uri;
+    fixture_open (self->f);
+    fixture_submit (self->f, 1, 1);
+    fixture_settle (self->f);
+    /* The journal finds no space until there is some. */
+    stopped_sql (self, "CREATE TABLE space (n int); GRANT ALL ON space TO taskmq;"
+                       "CREATE SEQUENCE refused; GRANT ALL ON SEQUENCE refused TO taskmq;"
+                       "CREATE FUNCTION refuse () RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                       " IF NOT EXISTS (SELECT 1 FROM space) THEN PERFORM nextval ('refused');"
+                       " RAISE 'no space left' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$;"
+                       "CREATE TRIGGER refuse BEFORE INSERT ON journal FOR EACH ROW"
+                       " EXECUTE FUNCTION refuse ()");
+}
+
+static void stopped_destroy (stopped_t *self)
+{
+    void *end = self->f;
+    fixture_teardown (&end);
+    proxy_free (self->proxy);
+    postgres_destroy (&self->server);
+}
+
+/* Begins a commit, and lets its session stand still where it waits for a lock that nobody else has
+ * afterwards. */
+static void stopped_begin (stopped_t *self, commit_t *commit, int64_t number)
+{
+    char uri[POSTGRES_URI_SIZE];
+    char text[256];
+    static const char waits[] = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                                " AND application_name LIKE " COMMITS;
+    postgres_uri (&self->server, "taskmq", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    PQclear (PQexec (holder, "BEGIN"));
+    snprintf (text, sizeof text, "SELECT 1 FROM %s.fence WHERE part = 'c' FOR UPDATE",
+              store_fixture_schema (self->f));
+    PQclear (PQexec (holder, text));
+    commit_begin (commit, self->f, number);
+    WAIT_FOR ((self->pid = (pid_t) stopped_number (self, waits)) != 0, TIMING_PATIENCE_MS);
+    assert_int_equal (kill (self->pid, SIGSTOP), 0);
+    PQfinish (holder);
+    proxy_cut (self->proxy, PROXY_CUT_RESET);
+    WAIT_FOR (stopped_number (self, "SELECT is_called::int FROM refused") == 1, TIMING_PATIENCE_MS);
+}
+
+/* It is told to end as soon as it goes on. */
+static bool is_told_to_end (pid_t pid)
+{
+    char path[64];
+    char line[128];
+    unsigned long long pending = 0;
+    snprintf (path, sizeof path, "/proc/%d/status", (int) pid);
+    FILE *file = fopen (path, "r");
+    while (file != NULL && fgets (line, sizeof line, file) != NULL)
+        if (strncmp (line, "ShdPnd:", 7) == 0)
+            pending = strtoull (line + 7, NULL, 16);
+    if (file != NULL)
+        fclose (file);
+    return (pending >> (SIGTERM - 1) & 1) != 0;
+}
+
+/* What the store gave up must not come about later, and what had a place is not given up. */
+static void no_space_is_no_answer_while_the_first_try_may_land (void **state)
+{
+    (void) state;
+    stopped_t stopped = {0};
+    commit_t commit;
+    stopped_init (&stopped);
+    stopped_begin (&stopped, &commit, 2);
+    WAIT_FOR (is_told_to_end (stopped.pid), TIMING_PATIENCE_MS);
+    /* It waits meanwhile, and says so. */
+    WAIT_FOR (store_away_ms (stopped.f->store) > 0, TIMING_PATIENCE_MS);
+    stopped_sql (&stopped, "INSERT INTO space VALUES (1)");
+    assert_int_equal (kill (stopped.pid, SIGCONT), 0);
+    commit_end (&commit, STORE_ERROR_FULL);
+    WAIT_FOR (kill (stopped.pid, 0) != 0, TIMING_PATIENCE_MS);
+    assert_int_equal (stopped_number (&stopped, "SELECT count (*) FROM journal"), 0);
+    assert_true (was_said (DATABASE_BACK, "commit 2 never landed"));
+    stopped.f->seq--;
+    stopped.f->pos--;
+    fixture_submit (stopped.f, 2, 2);
+    fixture_settle (stopped.f);
+    assert_int_equal (stopped_number (&stopped, "SELECT count (*) FROM task"), 2);
+    stopped_destroy (&stopped);
+}
+
 /* Away. */
 
 static void a_database_that_is_away_is_waited_for (void **state)
@@ -708,6 +825,7 @@ int main (void)
         CASE (a_start_finds_what_the_tables_lack),
         CASE (a_journal_with_a_hole_is_refused),
         CASE (live_tasks_come_once_while_their_session_dies),
+        cmocka_unit_test (no_space_is_no_answer_while_the_first_try_may_land),
         cmocka_unit_test (a_database_that_is_away_is_waited_for),
         cmocka_unit_test (an_end_does_not_wait_for_it),
         cmocka_unit_test (an_old_transaction_is_named),

@@ -152,10 +152,25 @@ static store_code_t read_newest (pg_commit_t *self, uint64_t *newest, store_erro
     return code;
 }
 
-/* One try, on a new connection. */
-static store_code_t ask_newest (pg_commit_t *self, uint64_t *newest, store_error_t *error)
+/* No session of ours is left that could land anything yet. One that stands still before its lock
+ * ends when it goes on, and is waited for. */
+static store_code_t be_alone (pg_commit_t *self, store_error_t *error)
 {
-    store_code_t code = pg_link_open (&self->link, error);
+    size_t others = 0;
+    store_code_t code = pg_link_is_open (&self->link) ? STORE_OK : pg_link_open (&self->link, error);
+    if (code == STORE_OK)
+        code = pg_link_end_others (&self->link, &others, error);
+    if (code == STORE_OK && others > 0)
+        return store_fail (error, STORE_ERROR_BUSY, "%s: the session of a lost connection lives",
+                           self->store->target.where);
+    return code;
+}
+
+/* One try: on a new connection, or on one that is the only one. */
+static store_code_t ask_newest (pg_commit_t *self, bool alone, uint64_t *newest,
+                                store_error_t *error)
+{
+    store_code_t code = alone ? be_alone (self, error) : pg_link_open (&self->link, error);
     if (code == STORE_OK)
         code = pg_link_begin (&self->link, error);
     if (code == STORE_OK)
@@ -169,17 +184,18 @@ static store_code_t ask_newest (pg_commit_t *self, uint64_t *newest, store_error
     pg_link_rollback (&self->link);
     store_error_t ignored;
     if (code == STORE_ERROR_BUSY) /* the session before this one still holds what is locked */
-        pg_link_end_others (&self->link, &ignored);
+        pg_link_end_others (&self->link, NULL, &ignored);
     return code;
 }
 
 /* Waits until the database answers, however long that takes. */
-static store_code_t find_newest (pg_commit_t *self, uint64_t *newest, store_error_t *error)
+static store_code_t find_newest (pg_commit_t *self, bool alone, uint64_t *newest,
+                                 store_error_t *error)
 {
     store_code_t code;
     int64_t wait_ms = AGAIN_MS;
     while (true) {
-        code = ask_newest (self, newest, error);
+        code = ask_newest (self, alone, newest, error);
         if (code != STORE_ERROR_AWAY && code != STORE_ERROR_BUSY && code != STORE_ERROR_FULL)
             return code;
         if (code == STORE_ERROR_AWAY)
@@ -191,12 +207,14 @@ static store_code_t find_newest (pg_commit_t *self, uint64_t *newest, store_erro
     }
 }
 
-/* What became of the commit that ends with this batch. */
-static store_code_t settle (pg_commit_t *self, uint64_t batch, bool *landed, store_error_t *error)
+/* What became of the commit that ends with this batch. One that had not landed may do so yet, and
+ * never will where it says `never`. */
+static store_code_t settle (pg_commit_t *self, uint64_t batch, bool never, bool *landed,
+                            store_error_t *error)
 {
     char text[128];
     uint64_t newest = 0;
-    store_code_t code = find_newest (self, &newest, error);
+    store_code_t code = find_newest (self, never, &newest, error);
     if (code != STORE_OK)
         return code;
     *landed = newest == batch;
@@ -204,10 +222,12 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool *landed, sto
     if (newest < last || (newest != batch && newest != last))
         return pg_commit_cut (&self->link, self->store, self->epoch, last, newest, error);
     atomic_store (&self->store->target.whole_server, self->link.server);
-    if (batch != 0)
+    if (batch != 0 && !never)
         atomic_fetch_add (&self->store->unknown_commits, 1);
     snprintf (text, sizeof (text), "commit %llu %s", (unsigned long long) batch,
-              *landed ? "had landed" : "had not landed, and is made again");
+              *landed ? "had landed"
+              : never ? "never landed, and finds no space"
+                      : "had not landed, and is made again");
     pg_store_found (self->store, batch == 0 ? NULL : text);
     return STORE_OK;
 }
@@ -221,7 +241,7 @@ store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t e
     self->generation = generation;
     self->epoch = epoch;
     atomic_store (&self->last, 0);
-    return settle (self, 0, &none, error);
+    return settle (self, 0, false, &none, error);
 }
 
 static void pack (pg_commit_t *self, batch_t *const *batches, size_t count)
@@ -254,23 +274,33 @@ static store_code_t insert (pg_commit_t *self, uint64_t batch, store_error_t *er
     return code == STORE_OK && rows == 0 ? fenced (self, error) : code;
 }
 
+/* Where a commit is made again that finds no space, the one in doubt may find some yet: "nothing of
+ * it is kept" is no answer before that one can never land. */
 static store_code_t insert_until_known (pg_commit_t *self, uint64_t batch, store_error_t *error)
 {
     bool landed = false;
+    bool doubted = false;
     while (true) {
         store_code_t code = insert (self, batch, error);
         if (code == STORE_ERROR_BUSY) { /* nothing of it is kept */
             pause_ms (AGAIN_MS);
             continue;
         }
+        bool full = code == STORE_ERROR_FULL && doubted;
         bool doubt = code == STORE_ERROR_AWAY || (code != STORE_OK && self->link.conflict);
-        if (!doubt)
+        if (!doubt && !full)
             return code;
         if (code == STORE_ERROR_AWAY)
             pg_store_lost (self->store, error);
-        code = settle (self, batch, &landed, error);
+        const store_error_t met = *error;
+        code = settle (self, batch, full, &landed, error);
         if (code != STORE_OK || landed)
             return code;
+        if (full) {
+            *error = met;
+            return met.code;
+        }
+        doubted = true;
     }
 }
 

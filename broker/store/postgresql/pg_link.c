@@ -461,14 +461,20 @@ static store_code_t set_up (pg_link_t *self, store_error_t *error)
     return code;
 }
 
-store_code_t pg_link_end_others (pg_link_t *self, store_error_t *error)
+store_code_t pg_link_end_others (pg_link_t *self, size_t *found, store_error_t *error)
 {
-    return pg_link_do (self,
-                       "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
-                       " WHERE application_name = current_setting ('application_name')"
-                       " AND usename = current_user AND datname = current_database ()"
-                       " AND pid <> pg_backend_pid ()",
-                       error);
+    PGresult *rows;
+    store_code_t code =
+        pg_link_show (self,
+                      "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
+                      " WHERE application_name = current_setting ('application_name')"
+                      " AND usename = current_user AND datname = current_database ()"
+                      " AND pid <> pg_backend_pid ()",
+                      &rows, error);
+    if (code == STORE_OK && found != NULL)
+        *found = (size_t) PQntuples (rows);
+    PQclear (rows);
+    return code;
 }
 
 /* A server that knows the password may only read just now, or have no session left. */
@@ -501,7 +507,7 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
         self->wait_ms_max = OPEN_WAIT_MS;
     store_code_t code = set_up (self, error);
     if (code == STORE_OK && self->ends_others)
-        code = pg_link_end_others (self, error);
+        code = pg_link_end_others (self, NULL, error);
     self->wait_ms_max = wait_ms_max;
     if (code != STORE_OK)
         pg_link_close (self);

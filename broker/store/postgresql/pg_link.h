@@ -82,8 +82,10 @@ void pg_link_close (pg_link_t *self); /* accepts a closed one */
 /* Ends all other sessions that have the name of this one. Of a link that is the only one of its
  * name in this broker they are what is left of connections that were lost: they may hold locks, or
  * wait for a standby, and do not notice that nobody listens. Numbers of processes would not do: on
- * another server, and later on this one, they are somebody else's. */
-store_code_t pg_link_end_others (pg_link_t *self, store_error_t *error);
+ * another server, and later on this one, they are somebody else's. *found (may be NULL): how many
+ * there were. One of them may stand still, and ends when it goes on; a count of 0 says that none
+ * is left. Outside a transaction: within one it would see no later state. */
+store_code_t pg_link_end_others (pg_link_t *self, size_t *found, store_error_t *error);
 /* Takes the connection of another link of the same statements; that is closed then. */
 void pg_link_move (pg_link_t *self, pg_link_t *from);
 /* Other statements run on an open link from now on, also within its transaction. */
