@@ -470,6 +470,39 @@ static void a_write_back_notices_that_something_is_gone (void **state)
     party_free (owner);
 }
 
+/* … and before that, by whoever looks first: reads would be answered without those rows. */
+static void a_lost_write_back_is_noticed_by (fixture_t *f, const char *session)
+{
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    submit (f, owner, 2, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+    submit (f, owner, 3, STORE_OK); /* no commit is missing: this one is in the journal */
+    do {
+        store_fixture_sql (f, "UPDATE written SET batch = 1");
+        timing_pause (100);
+    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
+    end_sessions (f, session);
+    if (strcmp (session, "beat") == 0)
+        WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
+    else
+        submit (f, owner, 4, STORE_ERROR_CUT);
+    party_free (owner);
+}
+
+static void a_beat_notices_that_a_write_back_is_gone (void **state)
+{
+    a_lost_write_back_is_noticed_by (*state, "beat");
+}
+
+static void a_commit_notices_that_a_write_back_is_gone (void **state)
+{
+    a_lost_write_back_is_noticed_by (*state, "commits");
+}
+
 /* An adoption that a promotion lost: another broker has begun an epoch of the same number. */
 static void an_epoch_of_the_same_number_is_another_one (void **state)
 {
@@ -609,6 +642,8 @@ int main (void)
         TEST (an_owner_of_the_first_version_is_left_alone),
         TEST (an_idle_owner_notices_that_something_is_gone),
         TEST (a_write_back_notices_that_something_is_gone),
+        TEST (a_beat_notices_that_a_write_back_is_gone),
+        TEST (a_commit_notices_that_a_write_back_is_gone),
         TEST (an_epoch_of_the_same_number_is_another_one),
         TEST (who_was_taken_over_from_reads_nothing_of_its_successor),
         TEST (what_was_found_whole_goes_on),

@@ -87,18 +87,19 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
 {
     PGresult *row;
     pg_params_t params;
-    uint64_t last = pg_commit_last (self->store->commit);
+    const pg_whole_t known = pg_commit_whole (self->store);
     put_epoch (self, &params);
     store_code_t code = pg_link_run (&self->link, NEWEST, &params, &row, error);
     if (code != STORE_OK)
         return code;
-    uint64_t newest = (uint64_t) pg_int8 (row, 0, 0);
-    uint64_t epoch = (uint64_t) pg_int8 (row, 0, 1);
+    const pg_whole_t there = {(uint64_t) pg_int8 (row, 0, 0), (uint64_t) pg_int8 (row, 0, 1)};
+    uint64_t epoch = (uint64_t) pg_int8 (row, 0, 2);
     PQclear (row);
     if (epoch != self->epoch)
         return pg_commit_fenced (self->store, self->epoch, error);
-    if (newest < last)
-        return pg_commit_cut (&self->link, self->store, self->epoch, last, newest, error);
+    code = pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
+    if (code != STORE_OK)
+        return code;
     /* A promotion may have lost a successor that began when our lease was over. */
     bool moved = self->link.timeline != self->timeline;
     int64_t until = pg_beat_valid_until (self);

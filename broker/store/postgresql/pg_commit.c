@@ -111,6 +111,25 @@ uint64_t pg_commit_last (const pg_commit_t *self)
     return atomic_load (&self->last);
 }
 
+pg_whole_t pg_commit_whole (const pg_store_t *store)
+{
+    return (pg_whole_t){pg_commit_last (store->commit), atomic_load (&store->known_written)};
+}
+
+/* What was written back is in memory no more, so reads would be answered without it. What is there
+ * may be ahead of what is known, as far as a write-back under way has come. */
+store_code_t pg_commit_judge (pg_link_t *link, const pg_store_t *store, uint64_t epoch,
+                              const pg_whole_t *known, const pg_whole_t *there,
+                              store_error_t *error)
+{
+    if (there->last < known->last)
+        return pg_commit_cut (link, store, epoch, known->last, there->last, error);
+    if (there->written >= known->written)
+        return STORE_OK;
+    uint64_t newest = there->written == 0 ? 0 : there->written - 1;
+    return pg_commit_cut (link, store, epoch, known->written - 1, newest, error);
+}
+
 static store_code_t fenced (const pg_commit_t *self, store_error_t *error)
 {
     return pg_commit_fenced (self->store, self->epoch, error);
@@ -140,14 +159,14 @@ static store_code_t beat_and_lock (pg_commit_t *self, store_error_t *error)
 }
 
 /* In a statement behind the lock: an earlier one would see an earlier state. */
-static store_code_t read_newest (pg_commit_t *self, uint64_t *newest, store_error_t *error)
+static store_code_t read_newest (pg_commit_t *self, pg_whole_t *there, store_error_t *error)
 {
     PGresult *result;
     pg_params_t params;
     put_epoch (self, &params);
     store_code_t code = pg_link_run (&self->link, NEWEST, &params, &result, error);
     if (code == STORE_OK)
-        *newest = (uint64_t) pg_int8 (result, 0, 0);
+        *there = (pg_whole_t){(uint64_t) pg_int8 (result, 0, 0), (uint64_t) pg_int8 (result, 0, 1)};
     PQclear (result);
     return code;
 }
@@ -157,7 +176,8 @@ static store_code_t read_newest (pg_commit_t *self, uint64_t *newest, store_erro
 static store_code_t be_alone (pg_commit_t *self, store_error_t *error)
 {
     size_t others = 0;
-    store_code_t code = pg_link_is_open (&self->link) ? STORE_OK : pg_link_open (&self->link, error);
+    store_code_t code =
+        pg_link_is_open (&self->link) ? STORE_OK : pg_link_open (&self->link, error);
     if (code == STORE_OK)
         code = pg_link_end_others (&self->link, &others, error);
     if (code == STORE_OK && others > 0)
@@ -167,7 +187,7 @@ static store_code_t be_alone (pg_commit_t *self, store_error_t *error)
 }
 
 /* One try: on a new connection, or on one that is the only one. */
-static store_code_t ask_newest (pg_commit_t *self, bool alone, uint64_t *newest,
+static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *there,
                                 store_error_t *error)
 {
     store_code_t code = alone ? be_alone (self, error) : pg_link_open (&self->link, error);
@@ -176,7 +196,7 @@ static store_code_t ask_newest (pg_commit_t *self, bool alone, uint64_t *newest,
     if (code == STORE_OK)
         code = beat_and_lock (self, error);
     if (code == STORE_OK)
-        code = read_newest (self, newest, error);
+        code = read_newest (self, there, error);
     if (code == STORE_OK)
         code = pg_link_commit (&self->link, error);
     if (code == STORE_OK)
@@ -189,13 +209,13 @@ static store_code_t ask_newest (pg_commit_t *self, bool alone, uint64_t *newest,
 }
 
 /* Waits until the database answers, however long that takes. */
-static store_code_t find_newest (pg_commit_t *self, bool alone, uint64_t *newest,
+static store_code_t find_newest (pg_commit_t *self, bool alone, pg_whole_t *there,
                                  store_error_t *error)
 {
     store_code_t code;
     int64_t wait_ms = AGAIN_MS;
     while (true) {
-        code = ask_newest (self, alone, newest, error);
+        code = ask_newest (self, alone, there, error);
         if (code != STORE_ERROR_AWAY && code != STORE_ERROR_BUSY && code != STORE_ERROR_FULL)
             return code;
         if (code == STORE_ERROR_AWAY)
@@ -213,14 +233,16 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool never, bool 
                             store_error_t *error)
 {
     char text[128];
-    uint64_t newest = 0;
-    store_code_t code = find_newest (self, never, &newest, error);
+    pg_whole_t there;
+    const pg_whole_t known = pg_commit_whole (self->store);
+    store_code_t code = find_newest (self, never, &there, error);
+    if (code == STORE_OK)
+        code = pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
     if (code != STORE_OK)
         return code;
-    *landed = newest == batch;
-    uint64_t last = pg_commit_last (self);
-    if (newest < last || (newest != batch && newest != last))
-        return pg_commit_cut (&self->link, self->store, self->epoch, last, newest, error);
+    *landed = there.last == batch;
+    if (!*landed && there.last != known.last)
+        return pg_commit_cut (&self->link, self->store, self->epoch, known.last, there.last, error);
     atomic_store (&self->store->target.whole_server, self->link.server);
     if (batch != 0 && !never)
         atomic_fetch_add (&self->store->unknown_commits, 1);

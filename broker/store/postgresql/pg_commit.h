@@ -15,11 +15,13 @@
 
 typedef struct pg_commit pg_commit_t;
 
-/* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables. */
+/* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables; and
+ * what the tables have, as known_written says it. */
 #define PG_COMMIT_NEWEST_SQL                                                                       \
     "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"                           \
     " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"                                          \
-    " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0)"
+    " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0),"                \
+    " coalesce ((SELECT batch + 1 FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0)"
 
 /* A row if the newest epoch of shard $1 is $2. */
 #define PG_COMMIT_OWNED_SQL                                                                        \
@@ -31,12 +33,23 @@ void pg_commit_free (pg_commit_t **self); /* accepts a NULL object */
 store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t epoch,
                               store_error_t *error);
 /* Durable when it returns STORE_OK; waits as long as it takes. STORE_ERROR_FULL: nothing of it is
- * kept, nor comes later. STORE_ERROR_FENCED: another process owns the data. STORE_ERROR_CUT: something that was
- * acknowledged is gone. The batches stay the caller's. */
+ * kept, nor comes later. STORE_ERROR_FENCED: another process owns the data. STORE_ERROR_CUT:
+ * something that was acknowledged is gone. The batches stay the caller's. */
 store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_t count,
                                store_error_t *error);
 /* The newest batch of this epoch that was acknowledged; 0: none. Any thread. */
 uint64_t pg_commit_last (const pg_commit_t *self);
+/* What an owner knows to be there, to be asked before the question. */
+typedef struct pg_whole {
+    uint64_t last;    /* as pg_commit_last says */
+    uint64_t written; /* known_written of the store */
+} pg_whole_t;
+pg_whole_t pg_commit_whole (const pg_store_t *store);
+/* Judges the first two columns of a row of PG_COMMIT_NEWEST_SQL. STORE_ERROR_CUT: a commit or a
+ * write-back is gone; the link marks the data, as for pg_commit_cut. */
+store_code_t pg_commit_judge (pg_link_t *link, const pg_store_t *store, uint64_t epoch,
+                              const pg_whole_t *known, const pg_whole_t *there,
+                              store_error_t *error);
 /* For how long the commit that is being made has waited; 0: there is none. */
 int64_t pg_commit_waits_ms (const pg_commit_t *self);
 

@@ -42,6 +42,9 @@ typedef struct pg_store {
     char owner[PG_OWNER_TEXT_SIZE]; /* … as table shard has us */
 
     atomic_int_fast64_t away_since; /* mono; 0: it is not */
+    /* Up to which batch of this epoch the tables are known to have everything, and 1; 0: not even
+     * what was there before it. */
+    atomic_uint_fast64_t known_written;
     /* At the start and at the end nobody waits for a database that is out of reach: the supervisor
      * tries again, and what is committed stands in the journal. */
     atomic_bool impatient;

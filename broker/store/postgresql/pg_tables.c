@@ -170,6 +170,8 @@ static void committed (pg_tables_t *self)
     self->stored = self->meta;
     self->stored_order = self->order;
     self->order_known = true;
+    if (self->stored.epoch == self->epoch)
+        atomic_store (&self->store->known_written, self->stored.batch + 1);
     pg_forget_committed (&self->forget_rows);
 }
 
