@@ -591,6 +591,13 @@ static store_code_t ask_page (stream_t *stream, store_error_t *error)
     return code;
 }
 
+/* Whether a page is on its way, by this connection. The lock is held. */
+static bool is_asked (const stream_t *stream)
+{
+    const pg_link_t *link = &stream->kept->link;
+    return stream->asked != 0 && pg_link_is_open (link) && stream->asked == link->opened;
+}
+
 /* A page; the next one is asked for at once, so that the server reads it while this one is taken
  * in. A link that was lost meanwhile, and made anew, was asked for nothing. */
 static store_code_t take_page (stream_t *stream, PGresult **out, store_error_t *error)
@@ -600,7 +607,7 @@ static store_code_t take_page (stream_t *stream, PGresult **out, store_error_t *
     store_code_t code = STORE_OK;
     *out = NULL;
     pthread_mutex_lock (&stream->kept->lock);
-    bool asked = pg_link_is_open (link) && stream->asked == link->opened;
+    bool asked = is_asked (stream);
     if (!asked)
         code = ask_page (stream, error);
     stream->asked = 0;
@@ -653,7 +660,7 @@ static void end_pages (stream_t *stream)
     store_error_t ignored;
     pg_link_t *link = &stream->kept->link;
     pthread_mutex_lock (&stream->kept->lock);
-    if (stream->asked != 0 && pg_link_is_open (link) && stream->asked == link->opened)
+    if (is_asked (stream))
         (void) pg_link_answer (link, NULL, &ignored);
     stream->asked = 0;
     pthread_mutex_unlock (&stream->kept->lock);
