@@ -108,6 +108,9 @@ run 0 taskmqd --restore b2.tar --archive archive --until "$third" --data later
 has_tasks later "$large" <at_third
 run 3 taskmqd --restore b2.tar --archive archive --until "$first" --data early
 err_has 'take an older backup'
+mkdir nothing
+run 3 taskmqd --restore b1.tar --archive nothing --data early
+err_has 'archive nothing: has nothing of the broker that made this backup'
 run 2 taskmqd --restore b2.tar --until "$first" --data early
 run 2 taskmqd --restore b2.tar --archive archive --until yesterday --data early
 run 2 taskmqd --until "$first" --archive archive

@@ -265,6 +265,11 @@ store_code_t archive_history_open (archive_history_t **out, const char *director
     } else if (!archive_list (&self->list, directory, from->generation))
         code = store_fail (error, STORE_ERROR_ACCESS, "archive %s: cannot be read: %s", directory,
                            strerror (errno));
+    else if (self->list.count == 0)
+        code = store_fail (error, STORE_ERROR_FOREIGN,
+                           "archive %s: has nothing of the broker that made this backup: name that "
+                           "one's, or leave the archive away, and what followed the backup is lost",
+                           directory);
     if (code == STORE_OK)
         code = find_upto (self, from->epoch, error);
     if (code == STORE_OK)

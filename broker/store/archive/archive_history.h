@@ -25,7 +25,8 @@ typedef struct archive_place {
 } archive_place_t;
 
 /* until_ms: batches of a later time are not wanted; INT64_MAX: all are. STORE_ERROR_ACCESS: the
- * directory cannot be read; …_FOREIGN: the place is later than until_ms. */
+ * directory cannot be read; …_FOREIGN: the place is later than until_ms, or nothing of its history
+ * is there. */
 store_code_t archive_history_open (archive_history_t **out, const char *directory,
                                    const archive_place_t *from, int64_t until_ms,
                                    store_error_t *error);
