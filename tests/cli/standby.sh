@@ -63,7 +63,7 @@ err_has 'another broker owns the data'
 cp -a a copied
 rm -f copied/data/taskmq.lock copied/socket
 run 4 taskmqd --data "$room/copied/data" --store postgresql --database "$database"
-err_has 'another broker owns the data: .*one directory is a copy of the other'
+err_has 'another broker owns the data: .*--standby\). It has the same instance as this directory: .*one directory is a copy of the other'
 broker copied --standby
 eventually logged copied id=DATABASE-STANDBY
 logged copied 'one directory is a copy of the other' || fail 'it does not say that it is a copy'

@@ -163,9 +163,8 @@ static verdict_t judge (taker_t *self)
 static const char *twin (const taker_t *self)
 {
     return pg_instance_is_twin (&self->out->instance, self->seen.owner)
-               ? ", with the same instance as this directory: if both live, one directory is a "
-                 "copy "
-                 "of the other, and its file 'instance' is to be removed"
+               ? ". It has the same instance as this directory: if both live, one directory is a "
+                 "copy of the other; remove the file 'instance' of the copy"
                : "";
 }
 
@@ -174,8 +173,8 @@ static store_code_t refuse (const taker_t *self, store_error_t *error)
     char owner[TEXT_SIZE];
     pg_instance_text (self->seen.owner, owner, sizeof (owner));
     return store_fail (error, STORE_ERROR_OWNED,
-                       "%s: another broker owns the data: %s%s. Stop it, or wait for it "
-                       "(cluster/standby, --standby)",
+                       "%s: another broker owns the data: %s. Stop it, or wait for it "
+                       "(cluster/standby, --standby)%s",
                        self->store->target.where, owner, twin (self));
 }
 
