@@ -250,7 +250,7 @@ static void judge_answer (doctor_t *self, looked_t *looked, const char *uri,
 static void judge_silence (doctor_t *self, const looked_t *looked, const char *uri, int code,
                            const tmq_error_t *error)
 {
-    static const char again[] = "start it there: taskmqd --standby";
+    static const char again[] = "start it there: taskmqd --standby; the owner sees it within 10 s";
     const char *colon = strrchr (error->text, ':');
     const char *why = colon && code == TMQ_UNREACHABLE ? colon + 2 : error->text;
     if (code != TMQ_UNREACHABLE)

@@ -80,6 +80,7 @@ err_has id=STOPPED
 eventually stands_by 0
 run 0 taskctl doctor
 out_has "^warning +endpoint +ipc://$room/b/socket: .*, and the owner sees no standby"
+out_has '-> start it there: taskmqd --standby; the owner sees it within 10 s$'
 broker b --standby
 eventually logged b id=DATABASE-STANDBY
 
