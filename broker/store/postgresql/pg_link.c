@@ -477,12 +477,23 @@ store_code_t pg_link_end_others (pg_link_t *self, size_t *found, store_error_t *
     return code;
 }
 
+/* libpq does not know where a broker has its passwords. */
+static void fail_open (const pg_link_t *self, store_code_t code, store_error_t *error)
+{
+    char text[400];
+    const char *said = PQerrorMessage (self->db);
+    snprintf (text, sizeof (text), "%.*s%s",
+              (int) (strcspn (said, "\n") > 300 ? 300 : strcspn (said, "\n")), said,
+              PQconnectionNeedsPassword (self->db) != 0 ? ": database/passfile names a file of them"
+                                                        : "");
+    fail (self, code, text, NULL, error);
+}
+
 /* A server that knows the password may only read just now, or have no session left. */
 static store_code_t judge_refused (const pg_link_t *self, store_error_t *error)
 {
     bool needs = PQconnectionNeedsPassword (self->db) != 0;
-    fail (self, needs ? STORE_ERROR_ACCESS : STORE_ERROR_AWAY, PQerrorMessage (self->db), NULL,
-          error);
+    fail_open (self, needs ? STORE_ERROR_ACCESS : STORE_ERROR_AWAY, error);
     if (needs || PQconnectionUsedPassword (self->db) == 0)
         return error->code;
     return pg_target_judge (self->target, error);

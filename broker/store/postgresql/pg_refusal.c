@@ -19,6 +19,7 @@ static const char *const FINAL_STATES[] = {"28", "3D000", "42501"};
 static const char *const FINAL_TEXTS[] = {
     "certificate verify failed",       "does not match host name",    "root certificate file",
     "could not read root certificate", "server does not support SSL", "no password supplied",
+    "invalid sslmode value",
 };
 
 /* The code in "FATAL:  28P01: password ...": five letters or digits between two colons. Gives what
