@@ -697,7 +697,8 @@ static const command_t commands[] = {
      .summary = "saved connections",
      .text = "A profile is the file ~/.config/taskmq/profiles/NAME.conf. --profile takes it\n"
              "for one command. The choice of 'profile use' counts where no .taskmq directory\n"
-             "is here or above.",
+             "is here or above. So without a NAME 'profile test' asks the broker of that\n"
+             "directory, where there is one.",
      .examples = "taskctl profile add farm -e tcp://broker.example:5560 --server-key tmqpk_...\n"
                  "taskctl profile use farm\n"
                  "taskctl --profile farm list",
