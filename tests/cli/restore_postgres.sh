@@ -177,6 +177,9 @@ export TASKMQD_DATABASE_SCHEMA=theirs
 run 3 taskmqd --restore b.tar --data second $into
 err_has 'schema theirs is not empty'
 export TASKMQD_DATABASE_SCHEMA=until
+run 3 taskmqd --restore b.tar --data second --store postgresql --database "postgresql:///missing?host=$postgres_home&user=taskmq"
+err_has 'id=DATA-ACCESS .*database .*missing.* does not exist'
+test ! -e second || fail 'a refused restore left its directory'
 head -c 100000 b.tar >cut.tar
 # shellcheck disable=SC2086
 run 9 taskmqd --restore cut.tar --data second $into
