@@ -1,5 +1,6 @@
 #!/bin/sh
 # Where the broker is looked for, and what is said when it is not there.
+# shellcheck disable=SC2016 # the shells of the programs expand these
 . "$(dirname "$0")/lib.sh"
 
 run 3 taskctl list
@@ -49,7 +50,6 @@ run 3 taskctl --timeout 300ms -e 'tcp://nobody.invalid:5560?insecure' ping
 err_has '^hint: (look at the name|is taskmqd running there\? look at host, port and firewall)'
 run 3 env TASKMQ_ENDPOINT=ipc:///nonexistent/x taskctl ping
 run 0 env TASKMQ_ENDPOINT=ipc:///nonexistent/x taskctl -e "$uri" ping
-# shellcheck disable=SC2016 # the task's shell expands it
 run 0 env TASKMQ_ENDPOINT="ipc:///nonexistent/x $uri" taskctl ping
 run 0 taskctl -e ipc:///nonexistent/x -e "$uri" ping
 run 3 taskctl --timeout 300ms -e ipc:///nonexistent/x -e tcp://127.0.0.1:1 ping
