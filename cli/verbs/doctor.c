@@ -246,13 +246,20 @@ static void judge_answer (doctor_t *self, looked_t *looked, const char *uri,
               info->broker, info->epoch);
 }
 
+/* What is said of an address, behind it. */
+static const char *behind (const char *text, const char *uri)
+{
+    const char *there = strstr (text, uri);
+    const char *why = there ? there + strlen (uri) : text;
+    return there && strncmp (why, ": ", 2) == 0 ? why + 2 : text;
+}
+
 /* Without a broker that owns the tasks each is wrong, which `reach` has said. */
 static void judge_silence (doctor_t *self, const looked_t *looked, const char *uri, int code,
                            const tmq_error_t *error)
 {
     static const char again[] = "start it there: taskmqd --standby; the owner sees it within 10 s";
-    const char *colon = strrchr (error->text, ':');
-    const char *why = colon && code == TMQ_UNREACHABLE ? colon + 2 : error->text;
+    const char *why = behind (error->text, uri);
     if (code != TMQ_UNREACHABLE)
         find (self, VERDICT_WRONG, "endpoint", *error->hint ? error->hint : NULL, "%s: %s", uri,
               why);

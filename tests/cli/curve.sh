@@ -55,6 +55,8 @@ out_has '^hello$'
 # Others.
 run 4 taskctl -e "$uri" --key-file "$config/keys/stranger.key" ping
 err_has "the broker does not accept the key $stranger: an operator lets it in by taskctl key trust\$"
+run 1 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" -e "$uri" --key-file "$config/keys/stranger.key" doctor
+out_has "^wrong +endpoint +$plain: the broker does not accept the key $stranger"
 run 4 taskctl -e "$uri" -n night ping
 err_has 'no access to namespace night'
 run 3 taskctl -e "$plain" ping
