@@ -48,7 +48,8 @@ enum { CONFIG_STORE_SQLITE, CONFIG_STORE_MEMORY, CONFIG_STORE_POSTGRESQL };
        "addresses to listen on beside the socket in the data directory")                           \
     X (INSECURE_LISTEN, "broker/insecure_listen", LIST, RESTART, 0, 0, ROUTER_ENDPOINTS_MAX - 1,   \
        "URI", "tcp addresses that ask for no key and encrypt nothing, wherever they are")          \
-    X (ADVERTISE, "broker/advertise", TEXT, RESTART, 0, 1, JOIN_PLACE_BYTES_MAX, "HOST:PORT",      \
+    X (ADVERTISE, "broker/advertise", TEXT, RESTART, 0, 1, JOIN_PLACE_BYTES_MAX,                   \
+       "HOST:PORT[,HOST:PORT...]",                                                                 \
        "how other machines reach the broker, for invitations; without it the first address with "  \
        "keys")                                                                                     \
     X (ALLOW_FROM, "broker/allow_from", LIST, RESTART, 0, 0, CONFIG_NETWORKS_MAX, "NETWORK",       \

@@ -152,7 +152,9 @@ spawn ()
 {
     spawn_name=$1
     shift
-    : >"$spawn_name.out" # what an earlier one of this name said is not to be waited for
+    # What an earlier one of this name said is not to be waited for.
+    : >"$spawn_name.out"
+    : >"$spawn_name.err"
     "$@" >"$spawn_name.out" 2>"$spawn_name.err" </dev/null &
     printf '%s\n' "$!" >"$spawn_name.pid"
     spawned="$spawned $spawn_name"

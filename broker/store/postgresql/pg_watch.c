@@ -34,8 +34,8 @@ static const char *const TEXTS[STATEMENTS] = {
                " AND xact_start < now () - $1::int8 * interval '1 millisecond'"
                " ORDER BY xact_start LIMIT 1",
     /* The owner has no such session: it had one until it owned the data. */
-    [STANDBYS] = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database ()"
-                 " AND application_name LIKE 'taskmq adoption%'",
+    [STANDBYS] = ("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database ()"
+                  " AND application_name LIKE 'taskmq adoption%'"),
 };
 
 void pg_watch_init (pg_watch_t *self, pg_store_t *store)
