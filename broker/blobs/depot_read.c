@@ -61,7 +61,7 @@ static void sum_on (depot_t *self, summing_t *of)
 /* NULL: it is not known yet. */
 static summed_file_t *sum_of (depot_t *self, const uint8_t *hash, const struct stat *info)
 {
-    summing_t small;
+    summing_t small = {.under_way = false};
     summing_t *of = (uint64_t) info->st_size <= DEPOT_TURN_BYTES ? &small : &self->summing;
     summed_file_t *known = summed_find (&self->summed, hash, info);
     if (known != NULL)

@@ -54,8 +54,9 @@ static void judge (void **state)
     size_t number = history_new_task (&history, &id, payload);
     uint64_t seq = 0;
     for (const step_t *step = told; step->kind != 0; step++) {
+        seq++;
         tmq_event_t event = {.item = TMQ_ITEM_EVENT,
-                             .seq = ++seq,
+                             .seq = seq,
                              .generation = 1,
                              .task_id = id,
                              .kind = step->kind,
