@@ -8,11 +8,10 @@
  * Failure: a commit without space throws away what was applied and streams the durable state in
  * again (A21); every other failure of the store ends the process with one line (A23). What a peer
  * does wrong is answered to it and to nobody else. */
-#include "server.h"
+#include "server_parts.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,30 +19,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "blob_desk.h"
 #include "core/base/memory.h"
-#include "disk_watch.h"
-#include "intake.h"
 #include "log/log.h"
-#include "log_desk.h"
 #include "news.h"
-#include "notes.h"
-#include "numbers.h"
-#include "peak.h"
-#include "search/finder.h"
-#include "store/committer.h"
-#include "store/readers_pool.h"
 #include "store/wakeup.h"
-#include "store_reach.h"
-#include "sweeper.h"
-#include "texts.h"
 #include "timestamp.h"
-#include "trace.h"
 
 enum {
-    /* A small commit is the server's own if the last one took no longer: who needs none shall not
-     * wait (A16). */
-    INLINE_US_MAX = 10000,
     WAIT_MS_MAX = 1000, /* so that a longer gap between two rounds can only be a pause (A20) */
     MAINTAIN_MS = 1000, /* free space, forgotten peers, files that are gone */
     AWAY_LOOK_MS = 20,  /* at a store that is out of reach */
@@ -52,209 +34,9 @@ enum {
     STOP_MS_MAX = 2500  /* a clean stop waits for so long, then for the commit in flight only */
 };
 
-/* Something that wakes the loop. */
-typedef struct source {
-    int fd;
-    /* Once it is readable. True: not everything was taken, so the next round does not wait for it.
-     * NULL: the socket, which the round drains in its own way. */
-    bool (*take) (server_t *self);
-    bool unfinished;
-} source_t;
-
-/* The first two have names, because they are not always wanted. */
-enum { SOURCE_SOCKET, SOURCE_SLICE, SOURCES_MAX = 16 };
-
-struct server {
-    server_options_t options;
-    engine_t *engine;
-    int64_t access_at; /* the next look at the access file */
-    committer_t *committer;
-    readers_pool_t *readers;
-    finder_t *finder;
-    sweeper_t *sweeper;
-    errands_t *errands;
-    log_desk_t *logs;
-    blob_desk_t *blobs;
-    intake_t *intake;
-    trace_t *trace;
-    notes_t notes; /* for the record of deeds */
-    source_t sources[SOURCES_MAX];
-    struct pollfd polled[SOURCES_MAX]; /* as sources */
-    size_t sources_count;
-
-    now_t now;        /* of this round */
-    int64_t pause_ms; /* of the loop, not yet told to the engine */
-    int64_t deadline; /* monotonic, of the engine */
-    int64_t maintain_at;
-    int64_t commit_at; /* after a commit without space: not repeated before this time */
-    int64_t stop_at;   /* of a clean stop: not waited for longer */
-
-    boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
-    size_t inline_inputs;   /* of this store */
-    size_t last_inputs;     /* of the last batch */
-    int64_t commit_us;      /* what its commit took */
-    size_t reads;           /* with the readers and the finder */
-    texts_t texts;          /* what waits to be asked of the index of texts */
-    peak_t stall;           /* the longest commits, in us */
-    int64_t committed_us;   /* when batches were handed to the committer */
-    size_t errands_given;   /* under way */
-    uint64_t durable_batch; /* newest */
-    size_t sweep_removed;   /* of the slice in the open batch */
-    server_counts_t counts;
-    disk_watch_t disk;
-    tenure_t tenure; /* what may be done while the store is out of reach */
-
-    /* What had arrived at heard_ms has been taken. A flood may keep the socket from ever being
-     * empty; then a turn does: so many messages that one from everybody was among them (A20). */
-    int64_t heard_ms;
-    int64_t turn_ms;  /* when the turn under way began */
-    size_t turn_left; /* messages to its end; 0: none is under way */
-    int64_t look_at;  /* at what is under way to the socket */
-
-    bool emptied;    /* the last drain emptied the socket */
-    bool busy;       /* something was received or sent: look again before waiting */
-    bool committing; /* the last look found something to commit */
-    bool sweep_open; /* a slice was applied to the open batch */
-    bool stopping;
-};
-
 static now_t clock_now (void)
 {
     return (now_t){clock_ms (CLOCK_MONOTONIC), clock_ms (CLOCK_REALTIME)};
-}
-
-/* The state that the store keeps. */
-
-static void restore_task (void *context, record_t *record)
-{
-    const server_t *self = context;
-    engine_restore (self->engine, record);
-}
-
-static void restore_row (void *context, const row_t *row)
-{
-    server_t *self = context;
-    if (!notes_restore (&self->notes, row))
-        engine_restore_row (self->engine, row);
-}
-
-static void restore_ns (void *context, const char *name, uint64_t last_seq)
-{
-    const server_t *self = context;
-    engine_restore_ns (self->engine, name, last_seq);
-}
-
-static void take_forgotten (server_t *self)
-{
-    forgotten_t forgotten;
-    store_forgotten (self->options.store, &forgotten);
-    engine_forgotten (self->engine, &forgotten);
-    free (forgotten.list);
-}
-
-static store_code_t stream_in (server_t *self, store_error_t *error)
-{
-    store_live_visitor_t visitor = {restore_task, restore_ns, self, restore_row};
-    engine_boot (self->engine, &self->boot, self->now);
-    store_code_t code = store_live (self->options.store, &visitor, error);
-    if (code == STORE_OK) {
-        take_forgotten (self);
-        engine_ready (self->engine, self->now);
-        news_schedules (self->engine);
-    }
-    return code;
-}
-
-/* The batch found no space and nothing of it was kept: what was applied never happened (A21). */
-static void start_over (server_t *self, const char *text)
-{
-    store_error_t error = {STORE_OK, ""};
-    log_write (LOG_LEVEL_ERROR, "COMMIT-FULL",
-               "no space for a commit: unanswered requests are dropped, the durable state is kept",
-               LOG_FIELDS (LOG_TEXT ("error", text)));
-    self->counts.commits_failed++;
-    disk_commit_failed (&self->disk);
-    self->commit_at = self->now.mono_ms + FULL_RETRY_MS;
-    engine_reset (self->engine);
-    engine_set_full (self->engine, true);
-    if (stream_in (self, &error) != STORE_OK)
-        exits_store_failed (&error);
-    sweeper_reset (self->sweeper);
-    self->sweep_open = false;
-}
-
-static void commit_done (server_t *self, const commit_result_t *result)
-{
-    self->commit_us = result->ended_us - result->begun_us;
-    peak_add (&self->stall, self->now.mono_ms, self->commit_us);
-    if (result->code == STORE_OK) {
-        self->durable_batch = result->batch;
-        feed_publish (self->options.feed);
-        engine_durable (self->engine, result->batch, self->now);
-        log_desk_durable (self->logs, result->batch);
-        trace_committed (self->trace, result);
-        return;
-    }
-    feed_drop (self->options.feed);
-    log_desk_drop (self->logs);
-    if (result->code == STORE_ERROR_FULL) {
-        start_over (self, result->text);
-        return;
-    }
-    store_error_t error;
-    error.code = result->code;
-    memcpy (error.text, result->text, sizeof (error.text));
-    exits_store_failed (&error);
-}
-
-/* Takes the batches that wait, as many as go into one commit. */
-static size_t take_batches (server_t *self, batch_t *batches[STORE_COMMIT_BATCHES_MAX],
-                            size_t *inputs)
-{
-    size_t count = 0;
-    size_t bytes = 0;
-    *inputs = 0;
-    while (count < STORE_COMMIT_BATCHES_MAX && bytes < STORE_COMMIT_BYTES_MAX) {
-        batch_t *batch = engine_batch_take (self->engine, self->now);
-        if (batch == NULL)
-            return count;
-        boot_raise (&self->boot, batch);
-        feed_hold (self->options.feed, batch);
-        log_desk_hold (self->logs, batch);
-        texts_note (&self->texts, batch);
-        bytes += batch->bytes;
-        *inputs += batch->inputs;
-        batches[count++] = batch;
-    }
-    self->busy = true; /* others may wait */
-    return count;
-}
-
-static void commit (server_t *self)
-{
-    if (!committer_idle (self->committer) || self->now.mono_ms < self->commit_at)
-        return;
-    batch_t *batches[STORE_COMMIT_BATCHES_MAX];
-    size_t inputs;
-    size_t count = take_batches (self, batches, &inputs);
-    self->committing = count > 0;
-    if (count == 0)
-        return;
-    if (self->sweep_open)
-        sweeper_decided (self->sweeper, self->sweep_removed, batches[count - 1]->no);
-    self->sweep_open = false;
-    bool alone = self->inline_inputs > 0 && inputs <= self->inline_inputs &&
-                 self->last_inputs <= self->inline_inputs && self->commit_us <= INLINE_US_MAX;
-    self->last_inputs = inputs;
-    if (!alone) {
-        self->committed_us = clock_us (CLOCK_MONOTONIC);
-        committer_submit (self->committer, batches, count);
-        return;
-    }
-    commit_result_t result;
-    committer_commit (self->committer, batches, count, &result);
-    self->counts.commits_inline++;
-    commit_done (self, &result);
 }
 
 /* What other threads finished. */
@@ -263,7 +45,7 @@ static bool take_commit (server_t *self)
 {
     commit_result_t result;
     if (committer_result (self->committer, &result))
-        commit_done (self, &result);
+        server_commit_done (self, &result);
     return false;
 }
 
@@ -274,7 +56,7 @@ static bool take_written (server_t *self)
     engine_written (self->engine, written);
     sweeper_written (self->sweeper, written);
     texts_written (&self->texts, written);
-    take_forgotten (self);
+    server_take_forgotten (self);
     return false;
 }
 
@@ -765,7 +547,7 @@ void server_run (server_t *self)
         judge (self);
         read_ahead (self);
         run_errands (self);
-        commit (self);
+        server_commit (self);
         deliver (self);
         maintain (self);
     } while (!is_finished (self));
@@ -834,7 +616,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
     self->trace = trace_new (trace_log, NULL);
     trace_set (self->trace, options->slow_ms);
     self->intake = make_intake (self);
-    exits_t code = exits_of_store (stream_in (self, &error));
+    exits_t code = exits_of_store (server_stream_in (self, &error));
     if (code == EXITS_OK)
         code = exits_of_store (
             readers_pool_new (&self->readers, options->store, options->readers, &error));
