@@ -72,6 +72,18 @@ static size_t make_task (load_t *load, tmq_submit_t *out, char payload[CHECKER_T
     return number;
 }
 
+void load_submit (load_t *self, tmq_client_t *client, uint32_t timeout_ms)
+{
+    tmq_submit_t task;
+    tmq_receipt_t receipt = {0};
+    tmq_error_t error = {0};
+    char payload[CHECKER_TEXT_MAX];
+    size_t number = make_task (self, &task, payload);
+    if (tmq_submit (&receipt, client, &task, timeout_ms, &error) != TMQ_OK)
+        fail_msg ("%s", error.text);
+    history_accepted (&self->history, number, &receipt);
+}
+
 static void submit_some (load_thread_t *self, tmq_client_t *client, size_t count)
 {
     load_t *load = self->load;

@@ -52,6 +52,9 @@ typedef struct load {
 } load_t;
 
 void load_start (load_t *self, const load_options_t *options);
+/* One more task, which is durable when this returns; any thread, with a client of its own. Fails
+ * the test when the broker does not take it in timeout_ms. */
+void load_submit (load_t *self, tmq_client_t *client, uint32_t timeout_ms);
 /* Ends the submitters, waits for the end of all tasks, lets the subscribers come up to the newest
  * event, ends everything, and has the checker look at all of it through a fresh client. */
 void load_finish (load_t *self, uint32_t ms);
