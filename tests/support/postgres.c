@@ -24,6 +24,7 @@ enum {
     SKIPPED = 77, /* what ctest counts as skipped */
     SOCKET_PATH_MAX = 107,
     DEFAULT_PORT = 5432,
+    LOG_END_BYTES = 400, /* hold the last words of a server that did not start */
     ARGV_MAX = POSTGRES_SETTINGS_MAX + 8
 };
 
@@ -133,6 +134,28 @@ static bool is_ready (const postgres_t *self)
     return PQping (uri) == PQPING_OK;
 }
 
+/* A server that was killed leaves its sessions behind for a moment, and refuses to start beside
+ * them. Its last words say so. */
+static bool old_sessions_live (const char *log)
+{
+    char end[LOG_END_BYTES + 1];
+    FILE *file = fopen (log, "r");
+    assert_non_null (file);
+    if (fseek (file, -LOG_END_BYTES, SEEK_END) != 0)
+        rewind (file);
+    end[fread (end, 1, LOG_END_BYTES, file)] = '\0';
+    fclose (file);
+    return strstr (end, "pre-existing shared memory block") != NULL;
+}
+
+static void launch (postgres_t *self, const char *const *arguments, const char *log)
+{
+    self->pid = fork ();
+    if (self->pid == 0)
+        become_script (arguments, log);
+    assert_true (self->pid > 0);
+}
+
 void postgres_start (postgres_t *self)
 {
     char log[POSTGRES_PATH_MAX + 8];
@@ -147,14 +170,14 @@ void postgres_start (postgres_t *self)
         arguments[count++] = "listen_addresses=127.0.0.1";
     }
     snprintf (log, sizeof log, "%s/log", self->home);
-    self->pid = fork ();
-    if (self->pid == 0)
-        become_script (arguments, log);
-    assert_true (self->pid > 0);
+    launch (self, arguments, log);
     int64_t until_ms = timing_ms () + TIMING_PATIENCE_MS;
     while (!is_ready (self)) {
-        if (waitpid (self->pid, NULL, WNOHANG) != 0 || timing_ms () > until_ms)
+        bool ended = waitpid (self->pid, NULL, WNOHANG) != 0;
+        if (timing_ms () > until_ms || (ended && !old_sessions_live (log)))
             fail_msg ("PostgreSQL (see %s) does not start", log);
+        if (ended)
+            launch (self, arguments, log);
         timing_pause (5);
     }
 }
