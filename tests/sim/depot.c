@@ -337,9 +337,13 @@ static depot_job_t *add_job (world_t *world, job_kind_t kind)
     return job;
 }
 
-/* Those that stood still, and that the engine does not need. */
+/* Those that stood still, and that the engine does not need. What has been done is told to it in
+ * order, so all of it that came before the look is known when it is judged, also after a freeze. */
 static void judge_left (world_t *world)
 {
+    if (world->depot.jobs != NULL && world->depot.jobs->ran) {
+        return;
+    }
     for (uint32_t i = 0; i < SIM_BLOBS; i++) {
         blob_name_t name;
         sim_file_t *file = &world->depot.files[i];
@@ -385,15 +389,15 @@ void depot_step (world_t *world)
     while ((errand = engine_errand_next (world->broker->engine)) != NULL) {
         add_job (world, JOB_ERRAND)->errand = errand;
     }
-    if (world->mono_ms > self->look_ms) {
-        self->look_ms = world->mono_ms;
-        judge_left (world);
-    }
     while (self->jobs != NULL && self->jobs->ran && world->mono_ms >= self->jobs->due_ms) {
         depot_job_t *job = self->jobs;
         self->jobs = job->next;
         finish_job (world, job);
         free (job);
+    }
+    if (world->mono_ms > self->look_ms) {
+        self->look_ms = world->mono_ms;
+        judge_left (world);
     }
     for (depot_job_t *job = self->jobs; job != NULL; job = job->next) {
         if (!job->ran && world->mono_ms < job->due_ms) {

@@ -16,7 +16,7 @@ enum {
     OPEN_MAX = 4,
     PAUSE_MS_MAX = 600,
     SETTLED_MS = 5000, /* a connection so old has no forerunner whose words are still under way */
-    LABEL_BYTES = 12
+    LABEL_BYTES = 16
 };
 
 static char label_key[] = "mended";
@@ -26,10 +26,11 @@ static char kind_key[] = "kind";
 typedef struct order {
     size_t count;
     known_t *tasks[ORDER_MAX];
-    bool accepted[ORDER_MAX]; /* when it was sent */
-    char label[LABEL_BYTES];  /* of a set */
-    uint32_t attempt;         /* of an adopt, … */
-    bool kept;                /* … whose success was said to be kept */
+    bool accepted[ORDER_MAX];            /* when it was sent */
+    char label[LABEL_BYTES];             /* of a set, … */
+    char before[ORDER_MAX][LABEL_BYTES]; /* … and what stood there when it was sent */
+    uint32_t attempt;                    /* of an adopt, … */
+    bool kept;                           /* … whose success was said to be kept */
 } order_t;
 
 typedef struct mender {
@@ -203,6 +204,17 @@ static void go_back (client_t *client)
     send_revive (client, order, !kept || rng_chance (&client->world->rng, 500));
 }
 
+/* "": there is none. */
+static void read_label (char out[LABEL_BYTES], const record_t *record)
+{
+    out[0] = '\0';
+    for (size_t i = 0; record != NULL && i < record->labels_count; i++) {
+        if (strcmp (record->labels[i].key, label_key) == 0) {
+            snprintf (out, LABEL_BYTES, "%s", record->labels[i].value);
+        }
+    }
+}
+
 static void send_set (client_t *client)
 {
     world_t *world = client->world;
@@ -214,7 +226,7 @@ static void send_set (client_t *client)
     Taskmq__Label kind = TASKMQ__LABEL__INIT;
     Taskmq__Label *labels[] = {&label, &kind};
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    snprintf (order->label, sizeof order->label, "%u", ++mender->sets);
+    snprintf (order->label, sizeof order->label, "%u.%u", client->index, ++mender->sets);
     fill_ids (order, ids);
     set.task_ids = ids;
     set.n_task_ids = order->count;
@@ -231,6 +243,7 @@ static void send_set (client_t *client)
     }
     for (size_t i = 0; i < order->count; i++) {
         order->tasks[i]->set = true;
+        read_label (order->before[i], durable_of (world, order->tasks[i])->record);
     }
     request.op_case = TASKMQ__REQUEST__OP_SET;
     request.set = &set;
@@ -336,16 +349,18 @@ static void check_purged (world_t *world, known_t *task, const Taskmq__ChangedIt
     }
 }
 
-static void check_set (const client_t *client, const pending_t *pending, const known_t *task,
+/* What stood there before cannot be there any more; what another one has set since can. */
+static void check_set (const client_t *client, const pending_t *pending, size_t number,
                        const Taskmq__ChangedItem *item)
 {
+    char label[LABEL_BYTES];
     const order_t *order = pending->data;
+    const known_t *task = order->tasks[number];
     const record_t *record = durable_of (client->world, task)->record;
-    label_t wanted = {label_key, order->label};
-    /* An answer that waits for the lease may be older than what another one has set since. */
-    bool settled =
-        pending->sent_ms >= client->linked_ms + SETTLED_MS && client->world->options.brokers == 1;
-    if (item->code == TMQ_OK && settled && record != NULL && !record_has_label (record, &wanted)) {
+    bool settled = pending->sent_ms >= client->linked_ms + SETTLED_MS;
+    read_label (label, record);
+    if (item->code == TMQ_OK && settled && record != NULL &&
+        strcmp (label, order->before[number]) == 0) {
         sim_fail (client->world, "A7: the set of task %u was acknowledged and is not durable",
                   index_of (task));
     }
@@ -373,7 +388,7 @@ static void changed (client_t *client, const pending_t *pending, const Taskmq__R
         } else if (pending->op == TASKMQ__REQUEST__OP_PURGE) {
             check_purged (world, task, item);
         } else if (pending->op == TASKMQ__REQUEST__OP_SET) {
-            check_set (client, pending, task, item);
+            check_set (client, pending, i, item);
         } else {
             check_revived (world, task, item);
         }
