@@ -65,15 +65,50 @@ static void tell_connection (const app_t *app, const tmq_broker_info_t *info,
 }
 
 /* A take-over is one that a request has to outlast. */
-void app_settle_timeout (app_t *app, tmq_client_t *client)
+void app_plan_timeout (app_t *app, const tmq_whoami_t *who)
 {
-    tmq_whoami_t who = {.size = sizeof who};
-    if (app->timeout_is_given || tmq_client_whoami (&who, client) != TMQ_OK ||
-        who.endpoints_count < 2)
+    if (app->timeout_is_given || who->endpoints_count < 2)
         return;
     app->timeout_ms = TAKE_OVER_MS;
     detail (app, "of %" PRIu32 " endpoints another one may be taking over: --timeout is %d s",
-            who.endpoints_count, TAKE_OVER_MS / 1000);
+            who->endpoints_count, TAKE_OVER_MS / 1000);
+}
+
+void app_settle_timeout (app_t *app, tmq_client_t *client)
+{
+    tmq_whoami_t who = {.size = sizeof who};
+    if (tmq_client_whoami (&who, client) == TMQ_OK)
+        app_plan_timeout (app, &who);
+}
+
+void app_client_options (const app_t *app, const char *const *uris, size_t count,
+                         tmq_client_options_t *options)
+{
+    tmq_client_options_init (options);
+    options->endpoints = count ? uris : NULL;
+    options->endpoints_count = count;
+    options->ns = app->ns;
+    options->name = "taskctl";
+    options->profile = app->profile;
+    options->server_key = args_text (&app->args, OPT_SERVER_KEY);
+    options->key_file = args_text (&app->args, OPT_KEY_FILE);
+}
+
+int app_endpoints (const app_t *app, tmq_whoami_t *who, tmq_error_t *error)
+{
+    const char **uris;
+    size_t count;
+    tmq_client_options_t options;
+    tmq_client_t *client = NULL;
+    *who = (tmq_whoami_t){.size = sizeof *who};
+    free (given_endpoints (app, &uris, &count));
+    app_client_options (app, uris, count, &options);
+    int code = tmq_client_new (&client, &options, error);
+    free (uris);
+    if (code == TMQ_OK)
+        code = tmq_client_whoami (who, client);
+    tmq_client_free (&client);
+    return code;
 }
 
 /* A client that is connected, or the reason. Until the deadline it also waits for a directory that
@@ -82,14 +117,7 @@ static int start_client (app_t *app, const char *const *uris, size_t count, uint
                          tmq_error_t *error)
 {
     tmq_client_options_t options;
-    tmq_client_options_init (&options);
-    options.endpoints = count ? uris : NULL;
-    options.endpoints_count = count;
-    options.ns = app->ns;
-    options.name = "taskctl";
-    options.profile = app->profile;
-    options.server_key = args_text (&app->args, OPT_SERVER_KEY);
-    options.key_file = args_text (&app->args, OPT_KEY_FILE);
+    app_client_options (app, uris, count, &options);
     options.fail_fast = deadline_ms == 0;
     options.link = app->tells_link;
     int code = tmq_client_new (&app->client, &options, error);

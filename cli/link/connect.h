@@ -15,8 +15,16 @@ int app_connect (app_t *app);
 int app_connect_patiently (app_t *app);
 /* As app_connect, but says nothing: a code of taskmq_types.h, and the reason in error. */
 int app_try (app_t *app, tmq_broker_info_t *info, tmq_error_t *error);
+/* Fills in how the command line says to reach a broker at those endpoints, which are borrowed;
+ * count 0: where it is found. */
+void app_client_options (const app_t *app, const char *const *uris, size_t count,
+                         tmq_client_options_t *options);
+/* Which endpoints would be asked, without a connection: a code of taskmq_types.h, and the reason in
+ * error. */
+int app_endpoints (const app_t *app, tmq_whoami_t *who, tmq_error_t *error);
 /* With several endpoints a request may last as long as a take-over, unless --timeout is given. */
 void app_settle_timeout (app_t *app, tmq_client_t *client);
+void app_plan_timeout (app_t *app, const tmq_whoami_t *who);
 /* Goes away politely. */
 void app_disconnect (app_t *app);
 

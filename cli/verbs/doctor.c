@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
+#include "base/memory.h"
 #include "link/connect.h"
 #include "profile.h"
 #include "screen/items.h"
@@ -27,8 +29,7 @@
 
 enum {
     SKEW_MS_MAX = 5000,
-    LOOK_MS = 2000, /* for each of several endpoints, … */
-    LOOKS_MAX = 8,  /* … which are the first */
+    LOOK_MS = 2000, /* for all of several endpoints */
     KEY_WARN_MS = 7 * 24 * 3600 * 1000,
     PATH_BYTES = 4096,
     TEXT_BYTES = VERIFY_TEXT_SIZE + 64
@@ -117,7 +118,10 @@ static bool reach (doctor_t *self)
         find (self, VERDICT_OK, "reach", NULL, "%s answers", self->info.broker);
         return true;
     }
-    find (self, VERDICT_WRONG, "reach", *error.hint ? error.hint : NULL, "%s",
+    const char *mend = *error.hint ? error.hint : NULL;
+    if (code == TMQ_UNREACHABLE && self->who.endpoints_count > 1)
+        mend = "where a take-over lasts longer: --timeout 60s";
+    find (self, VERDICT_WRONG, "reach", mend, "%s",
           *error.text ? error.text : tmq_code_text (code));
     return false;
 }
@@ -187,60 +191,83 @@ static uint64_t value_of (const tmq_stats_t *stats, const char *name, uint64_t a
     return absent;
 }
 
-/* Each of several endpoints by itself. */
+/* Each of several endpoints by itself, all of them side by side. */
+
+typedef struct look {
+    char *uri;
+    tmq_client_t *client;
+    tmq_broker_info_t info;
+    char server_key[sizeof ((tmq_whoami_t *) 0)->server_key];
+    int code; /* of taskmq_types.h, or the reason in error */
+    tmq_error_t error;
+} look_t;
 
 typedef struct looked {
-    tmq_broker_info_t info; /* of the first that answered */
-    bool any;
-    uint64_t standbys; /* that the owner sees; UINT64_MAX: it does not tell */
+    char uris[sizeof ((tmq_whoami_t *) 0)->endpoints];
+    look_t looks[TMQ_ENDPOINTS_MAX];
+    size_t count;
+    const look_t *first; /* that answered */
+    uint64_t standbys;   /* that the owner sees; UINT64_MAX: it does not tell */
 } looked_t;
 
-/* A code of taskmq_types.h, or the reason in error. */
-static int look_at (const app_t *app, const char *uri, tmq_broker_info_t *info, tmq_whoami_t *who,
-                    tmq_error_t *error)
+/* The library connects in a thread of each client. */
+static void begin_look (const app_t *app, look_t *look)
 {
-    tmq_client_t *client = NULL;
     tmq_client_options_t options;
-    tmq_client_options_init (&options);
-    options.endpoints = &uri;
-    options.endpoints_count = 1;
-    options.ns = app->ns;
-    options.name = "taskctl";
-    options.profile = app->profile;
-    options.server_key = args_text (&app->args, OPT_SERVER_KEY);
-    options.key_file = args_text (&app->args, OPT_KEY_FILE);
+    const char *uri = look->uri;
+    app_client_options (app, &uri, 1, &options);
     options.fail_fast = true;
-    int code = tmq_client_new (&client, &options, error);
-    if (code == TMQ_OK)
-        code = tmq_client_connect (client, LOOK_MS, error);
-    if (code == TMQ_OK) {
-        tmq_client_info (info, client);
-        *who = (tmq_whoami_t){.size = sizeof *who};
-        tmq_client_whoami (who, client);
+    look->code = tmq_client_new (&look->client, &options, &look->error);
+}
+
+static void end_look (look_t *look, uint64_t deadline_ms)
+{
+    tmq_whoami_t who = {.size = sizeof who};
+    const uint64_t now_ms = mono_ms ();
+    if (look->code != TMQ_OK)
+        return;
+    look->code = tmq_client_connect (
+        look->client, now_ms < deadline_ms ? (uint32_t) (deadline_ms - now_ms) : 0, &look->error);
+    if (look->code == TMQ_OK && tmq_client_info (&look->info, look->client) == TMQ_OK &&
+        tmq_client_whoami (&who, look->client) == TMQ_OK)
+        memcpy (look->server_key, who.server_key, sizeof look->server_key);
+}
+
+static void look_at_all (const app_t *app, looked_t *self, const tmq_whoami_t *who)
+{
+    char *rest = NULL;
+    snprintf (self->uris, sizeof self->uris, "%s", who->endpoints);
+    for (char *uri = strtok_r (self->uris, " ", &rest); uri && self->count < TMQ_ENDPOINTS_MAX;
+         uri = strtok_r (NULL, " ", &rest)) {
+        look_t *look = &self->looks[self->count++];
+        look->uri = uri;
+        begin_look (app, look);
     }
-    tmq_client_free (&client);
-    return code;
+    const uint64_t deadline_ms = mono_ms () + LOOK_MS;
+    for (size_t i = 0; i < self->count; i++)
+        end_look (&self->looks[i], deadline_ms);
+    for (size_t i = 0; i < self->count; i++)
+        tmq_client_free (&self->looks[i].client);
 }
 
 /* Two brokers of a pair never answer at the same time. */
-static void judge_answer (doctor_t *self, looked_t *looked, const char *uri,
-                          const tmq_broker_info_t *info, const tmq_whoami_t *who)
+static void judge_answer (doctor_t *self, looked_t *looked, const look_t *look)
 {
-    const tmq_broker_info_t *first = &looked->info;
-    const bool other = looked->any && info->generation != first->generation;
-    if (!looked->any)
-        looked->info = *info;
-    looked->any = true;
-    if (other)
+    const char *uri = look->uri;
+    const tmq_broker_info_t *info = &look->info;
+    if (!looked->first)
+        looked->first = look;
+    const tmq_broker_info_t *first = &looked->first->info;
+    if (info->generation != first->generation)
         find (self, VERDICT_WRONG, "endpoint", "give both the same broker/store and database/uri",
               "%s: answers with tasks of its own: it is no pair with %s", uri, first->endpoint);
     else if (strcmp (info->broker, first->broker) != 0)
         find (self, VERDICT_WARNING, "endpoint", "install the same version on both",
               "%s: %s, and %s at %s", uri, info->broker, first->broker, first->endpoint);
-    else if (*self->who.server_key && *who->server_key &&
-             strcmp (self->who.server_key, who->server_key) != 0)
+    else if (*self->who.server_key && *look->server_key &&
+             strcmp (self->who.server_key, look->server_key) != 0)
         find (self, VERDICT_WRONG, "endpoint", "copy server.key (CLUSTER.md)",
-              "%s: has the server key %s, not %s", uri, who->server_key, self->who.server_key);
+              "%s: has the server key %s, not %s", uri, look->server_key, self->who.server_key);
     else
         find (self, VERDICT_OK, "endpoint", NULL, "%s: owns the tasks (%s, epoch %" PRIu64 ")", uri,
               info->broker, info->epoch);
@@ -255,14 +282,14 @@ static const char *behind (const char *text, const char *uri)
 }
 
 /* Without a broker that owns the tasks each is wrong, which `reach` has said. */
-static void judge_silence (doctor_t *self, const looked_t *looked, const char *uri, int code,
-                           const tmq_error_t *error)
+static void judge_silence (doctor_t *self, const looked_t *looked, const look_t *look)
 {
     static const char again[] = "start it there: taskmqd --standby; the owner sees it within 10 s";
-    const char *why = behind (error->text, uri);
-    if (code != TMQ_UNREACHABLE)
-        find (self, VERDICT_WRONG, "endpoint", *error->hint ? error->hint : NULL, "%s: %s", uri,
-              why);
+    const char *uri = look->uri;
+    const char *why = behind (look->error.text, uri);
+    if (look->code != TMQ_UNREACHABLE)
+        find (self, VERDICT_WRONG, "endpoint", *look->error.hint ? look->error.hint : NULL,
+              "%s: %s", uri, why);
     else if (looked->standbys > 0 && looked->standbys < UINT64_MAX)
         find (self, VERDICT_OK, "endpoint", NULL,
               "%s: %s, as at a standby (the owner sees %" PRIu64 " of them)", uri, why,
@@ -288,30 +315,51 @@ static uint64_t count_standbys (const app_t *app)
     return count;
 }
 
-static void judge_endpoints (doctor_t *self, bool reached)
+static void judge_looks (doctor_t *self, looked_t *looked, bool reached)
 {
-    char uris[sizeof self->who.endpoints];
-    char *rest = NULL;
-    looked_t looked = {.standbys = reached ? count_standbys (self->app) : UINT64_MAX};
-    size_t count = 0;
-    if (self->who.endpoints_count < 2)
-        return;
-    snprintf (uris, sizeof uris, "%s", self->who.endpoints);
-    for (char *uri = strtok_r (uris, " ", &rest); uri && count < LOOKS_MAX;
-         uri = strtok_r (NULL, " ", &rest), count++) {
-        tmq_error_t error = {0};
-        tmq_broker_info_t info;
-        tmq_whoami_t who;
-        const int code = look_at (self->app, uri, &info, &who, &error);
-        uri[strcspn (uri, "?")] = '\0';
-        if (code == TMQ_OK)
-            judge_answer (self, &looked, uri, &info, &who);
+    looked->standbys = reached ? count_standbys (self->app) : UINT64_MAX;
+    for (size_t i = 0; i < looked->count; i++) {
+        look_t *look = &looked->looks[i];
+        look->uri[strcspn (look->uri, "?")] = '\0'; /* the key is not for the eye */
+        if (look->code == TMQ_OK)
+            judge_answer (self, looked, look);
         else
-            judge_silence (self, &looked, uri, code, &error);
+            judge_silence (self, looked, look);
     }
-    if (count < self->who.endpoints_count)
-        find (self, VERDICT_WARNING, "endpoint", NULL, "%zu more were not looked at",
-              self->who.endpoints_count - count);
+}
+
+static bool any_answers (const looked_t *looked)
+{
+    for (size_t i = 0; i < looked->count; i++)
+        if (looked->looks[i].code == TMQ_OK)
+            return true;
+    return false;
+}
+
+/* The way to the broker. Where none of several endpoints answers, what is known is said first: a
+ * take-over takes longer than the look. */
+static bool judge_way (doctor_t *self)
+{
+    char text[UNITS_TEXT_SIZE];
+    tmq_error_t ignored; /* `reach` meets it again */
+    tmq_whoami_t who;
+    looked_t *looked = must_alloc (sizeof *looked);
+    memset (looked, 0, sizeof *looked);
+    if (app_endpoints (self->app, &who, &ignored) == TMQ_OK && who.endpoints_count > 1)
+        look_at_all (self->app, looked, &who);
+    const bool answered = any_answers (looked);
+    if (looked->count > 0 && !answered) {
+        judge_looks (self, looked, false);
+        fflush (stdout);
+        app_plan_timeout (self->app, &who);
+        note (self->app, "taskctl: none answers; for %s (--timeout) one may still take over",
+              duration_format (text, self->app->timeout_ms));
+    }
+    const bool reached = reach (self);
+    if (answered)
+        judge_looks (self, looked, reached);
+    free (looked);
+    return reached;
 }
 
 /* This machine. */
@@ -542,8 +590,7 @@ int run_doctor (app_t *app)
     doctor_t self = {.app = app};
     if (app_wants_json (app))
         items_begin (&self.items, app, false);
-    const bool reached = reach (&self);
-    judge_endpoints (&self, reached);
+    const bool reached = judge_way (&self);
     judge_key_file (&self);
     find_directory (&self);
     judge_directory (&self);

@@ -54,22 +54,19 @@ static int find (const app_t *app, char path[PATH_MAX], const char *name)
 
 /* add. */
 
-/* Judges the values as the library will. */
-static int check (app_t *app, const char *key_file)
+/* Judges the values as the library will, which has each endpoint once in options. */
+static int check (app_t *app, tmq_client_options_t *options, const char *key_file)
 {
-    tmq_client_options_t options;
     tmq_client_t *client = NULL;
     tmq_error_t error = {0};
-    tmq_client_options_init (&options);
     const size_t count = args_count (&app->args, OPT_ENDPOINT);
     for (size_t i = 0; i < count && error.code == TMQ_OK; i++)
-        tmq_client_options_set (&options, "endpoint", args_nth (&app->args, OPT_ENDPOINT, i)->text,
+        tmq_client_options_set (options, "endpoint", args_nth (&app->args, OPT_ENDPOINT, i)->text,
                                 &error);
-    options.server_key = args_text (&app->args, OPT_SERVER_KEY);
-    options.key_file = key_file;
-    if (error.code == TMQ_OK && tmq_client_new (&client, &options, &error) == TMQ_OK)
+    options->server_key = args_text (&app->args, OPT_SERVER_KEY);
+    options->key_file = key_file;
+    if (error.code == TMQ_OK && tmq_client_new (&client, options, &error) == TMQ_OK)
         tmq_client_free (&client);
-    tmq_client_options_clear (&options);
     return error.code == TMQ_OK ? 0 : library_error (app, &error, NULL);
 }
 
@@ -79,12 +76,30 @@ static void add_line (FILE *text, const char *key, const char *value)
         fprintf (text, "%s = %s\n", key, value);
 }
 
+/* The text of a profile; the caller frees it. NULL when memory is exhausted. */
+static char *profile_text (const args_t *args, const tmq_client_options_t *options, size_t *bytes)
+{
+    char *text = NULL;
+    FILE *stream = open_memstream (&text, bytes);
+    if (!stream)
+        return NULL;
+    for (size_t i = 0; i < options->endpoints_count; i++)
+        add_line (stream, "endpoint", options->endpoints[i]);
+    add_line (stream, "server_key", options->server_key);
+    add_line (stream, "key_file", options->key_file);
+    add_line (stream, "namespace", args_text (args, OPT_NAMESPACE));
+    fclose (stream);
+    return text;
+}
+
 static int profile_add (app_t *app)
 {
     const args_t *args = &app->args;
     const char *name = operand (app, 1), *file = args_text (args, OPT_KEY_FILE);
-    char path[PATH_MAX], whole[PATH_MAX] = "", reason[PROFILE_ERROR_SIZE], *text = NULL;
+    char path[PATH_MAX], whole[PATH_MAX] = "", reason[PROFILE_ERROR_SIZE];
+    tmq_client_options_t options;
     size_t bytes;
+    tmq_client_options_init (&options);
     int code = find (app, path, name);
     if (!code && !args_has (args, OPT_ENDPOINT))
         code =
@@ -93,18 +108,13 @@ static int profile_add (app_t *app)
     if (!code && file && !realpath (file, whole))
         code = code_error (app, TMQ_NOT_FOUND, NULL, "%s: %s", file, strerror (errno));
     if (!code)
-        code = check (app, file ? whole : NULL);
+        code = check (app, &options, file ? whole : NULL);
+    char *text = code ? NULL : profile_text (args, &options, &bytes);
+    tmq_client_options_clear (&options);
     if (code)
         return code;
-    FILE *stream = open_memstream (&text, &bytes);
-    if (!stream)
+    if (!text)
         return code_error (app, TMQ_NO_MEMORY, NULL, "no memory");
-    for (size_t i = 0; i < args_count (args, OPT_ENDPOINT); i++)
-        add_line (stream, "endpoint", args_nth (args, OPT_ENDPOINT, i)->text);
-    add_line (stream, "server_key", args_text (args, OPT_SERVER_KEY));
-    add_line (stream, "key_file", whole);
-    add_line (stream, "namespace", args_text (args, OPT_NAMESPACE));
-    fclose (stream);
     int failed = profile_make_directory (path, reason);
     if (failed == 0)
         failed = secret_file_write (path, text, bytes, false, reason);

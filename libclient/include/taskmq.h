@@ -84,6 +84,7 @@ extern "C" {
 #define TMQ_VERSION_MINOR 1
 #define TMQ_VERSION_PATCH 0
 #define TMQ_FOREVER UINT32_MAX
+#define TMQ_ENDPOINTS_MAX 8 /* different ones of a client */
 
 /* Version, names. */
 
@@ -140,10 +141,11 @@ typedef struct tmq_client tmq_client_t;
  * size. So a program goes on working with a newer library whose struct is longer. */
 typedef struct tmq_client_options {
     size_t size;                  /* sizeof (tmq_client_options_t); set by the initialiser */
-    const char *const *endpoints; /* ZeroMQ URIs (tcp://HOST:PORT, ipc://PATH), at most 64, tried in
-                                     turn; copied. Behind tcp may stand "?server_key=tmqpk_…", or
-                                     "?insecure", which allows another machine without encryption.
-                                     NULL: see directory */
+    const char *const *endpoints; /* ZeroMQ URIs (tcp://HOST:PORT, ipc://PATH), of an owner and its
+                                     standbys, tried in turn; copied. At most TMQ_ENDPOINTS_MAX
+                                     different ones: the same one again counts once. Behind tcp may
+                                     stand "?server_key=tmqpk_…", or "?insecure", which allows
+                                     another machine without encryption. NULL: see directory */
     size_t endpoints_count;
     const char *ns;             /* namespace; NULL: "default" */
     const char *name;           /* program, at most 64 bytes, for the broker's log */
@@ -192,13 +194,12 @@ typedef struct tmq_client_options {
 TMQ_API void tmq_client_options_init (tmq_client_options_t *options, size_t size);
 #define tmq_client_options_init(options) tmq_client_options_init ((options), sizeof *(options))
 /* Sets one option by its key, as a configuration file may name it; taskctl's options of the same
- * meaning have the same names. Keys: "endpoint" (adds one), "namespace", "name",
- * "directory", "server_key", "key_file", "key", "profile", "outbox_requests_max",
- * "outbox_bytes_max", "completions_max", "reads_max", "reconnect_ms_min", "reconnect_ms_max"
- * (numbers from 1),
- * "log", "link", "fail_fast" ("true" or "false").
- * TMQ_INVALID with a text for an unknown key or a bad value, which changes nothing. Values are
- * copied, and kept by options until tmq_client_options_clear. */
+ * meaning have the same names. Keys: "endpoint" (adds one that is not there yet),
+ * "namespace", "name", "directory", "server_key", "key_file", "key", "profile",
+ * "outbox_requests_max", "outbox_bytes_max", "completions_max", "reads_max", "reconnect_ms_min",
+ * "reconnect_ms_max" (numbers from 1), "log", "link", "fail_fast" ("true" or "false").
+ * TMQ_INVALID with a text for an unknown key, a bad value or one endpoint too many, which changes
+ * nothing. Values are copied, and kept by options until tmq_client_options_clear. */
 TMQ_API int tmq_client_options_set (tmq_client_options_t *options, const char *key,
                                     const char *value, tmq_error_t *error);
 /* Sets what a saved connection says: NAME is the file profiles/NAME.conf in ~/.config/taskmq (or
@@ -215,7 +216,10 @@ TMQ_API void tmq_client_options_clear (tmq_client_options_t *options);
 
 /* Makes a client and starts its I/O thread, which connects, and reconnects for ever. Does not wait
  * for the connection: operations may be started at once. Copies options.
- * Codes: TMQ_INVALID (an option, named in the text; an endpoint that is no URI is one),
+ * Of several endpoints the one that was good last is tried first. One whose handshake is silent for
+ * 1.5 s gives way to the next; in every fifth round it has 6 s, so that a slow one is reached, too.
+ * Codes: TMQ_INVALID (an option, named in the text; an endpoint that is no URI is one, and so is
+ * one more than TMQ_ENDPOINTS_MAX, or a list that tmq_whoami_t has no room for),
  * TMQ_NOT_AUTHENTICATED (a key is missing or cannot be used; the text says what to do),
  * TMQ_UNREACHABLE (no endpoint is given, and none is found), TMQ_NO_MEMORY, TMQ_SYSTEM. */
 TMQ_API int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *options,
@@ -273,8 +277,9 @@ typedef struct tmq_whoami {
     bool connected;          /* the broker has welcomed us, and the connection was not lost since */
     uint64_t blob_bytes_max; /* of a payload or result that is larger than a frame */
     uint32_t endpoints_count; /* that are tried in turn */
-    char endpoints[2048]; /* all of them in their order, with spaces between, as TASKMQ_ENDPOINT of
-                             another client takes them. As many as fit; a directory's: the newest */
+    char endpoints[2048];     /* all of them in their order, each once, with spaces between, as
+                             TASKMQ_ENDPOINT of another client takes them; a directory's: the
+                             newest */
 } tmq_whoami_t;
 /* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,
  * TMQ_FORKED. */

@@ -51,6 +51,9 @@ typedef struct core_wanted {
 } core_wanted_t;
 core_wanted_t core_link_wanted (const core_t *self);
 
+/* The handshake of the connection is done. Until then one of several endpoints gets little time. */
+void core_link_greeted (core_t *self, uint64_t connection, int64_t now_ms);
+
 /* The connection ended or could not be made. TMQ_NOT_AUTHENTICATED is final, everything else is
  * tried again after a pause. */
 void core_link_failed (core_t *self, uint64_t connection, int code, const char *text,

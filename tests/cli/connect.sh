@@ -11,6 +11,28 @@ run 3 taskctl list
 err_has '^hint: a saved connection is taken when it is named: --profile far$'
 run 0 taskctl profile remove far
 
+# Several: each is named with its reason, each once, and there are not more than 8.
+run 3 taskctl --timeout 300ms -e tcp://127.0.0.1:1 -e ipc:///nonexistent/x -e tcp://127.0.0.1:1 list
+err "taskctl: cannot reach tcp://127.0.0.1:1: nobody listens there; ipc:///nonexistent/x: there is no such socket
+hint: a take-over may last longer: allow more time; 'taskctl doctor' looks at each endpoint"
+run 0 taskctl -e tcp://127.0.0.1:1 -e ipc:///nonexistent/x -e tcp://127.0.0.1:1 profile add pair
+run 0 taskctl profile show pair
+out 'endpoint = tcp://127.0.0.1:1
+endpoint = ipc:///nonexistent/x'
+run 0 taskctl profile list
+out_has '^pair +tcp://127.0.0.1:1 ipc:///nonexistent/x +'
+eight=$(seq -s ' ' -f 'ipc:///nonexistent/%g' 8)
+run 2 env TASKMQ_ENDPOINT="$eight ipc:///nonexistent/9" taskctl list
+err_has "^taskctl: TASKMQ_ENDPOINT: endpoint: a client has at most 8 different ones, and 'ipc:///nonexistent/9' is one more$"
+# shellcheck disable=SC2086 # they are words
+printf 'endpoint = %s\n' $eight ipc:///nonexistent/9 >"$XDG_CONFIG_HOME/taskmq/profiles/pair.conf"
+run 2 taskctl --profile pair list
+err_has "profiles/pair.conf: endpoint: a client has at most 8 different ones"
+run 3 env TASKMQ_ENDPOINT="$eight $eight" taskctl --timeout 1s list
+err_has 'ipc:///nonexistent/1: there is no such socket; '
+err_lacks 'and [0-9]+ more'
+run 0 taskctl profile remove pair
+
 # Where it is certain that nobody is there, nobody waits: these have a minute (lib.sh), and the test
 # has not.
 mkdir .taskmq

@@ -46,6 +46,22 @@ ended other 0
 run 1 taskctl --timeout 300ms -e ipc:///nonexistent/x -e tcp://127.0.0.1:1 doctor
 says wrong reach 'cannot reach ipc:///nonexistent/x: .*; tcp://127\.0\.0\.1:1: '
 says warning endpoint 'ipc:///nonexistent/x: there is no such socket' ''
+err_has 'none answers; for 300ms \(--timeout\) one may still take over$'
+says wrong reach '.*' 'where a take-over lasts longer: --timeout 60s$'
+[ "$(grep -nE '^wrong +reach' out | cut -d: -f1)" -gt "$(grep -nE '^warning +endpoint' out | tail -n 1 | cut -d: -f1)" ] ||
+    fail 'what is known at once comes last'
+# One that stands still gives way, and the same one named twice is one.
+spawn other taskmqd --data "$room/second"
+eventually taskctl -e "ipc://$room/second/taskmqd.ipc" stats
+signal other STOP
+run 0 taskctl -e "ipc://$room/second/taskmqd.ipc" -e "ipc://$room/.taskmq/taskmqd.ipc" doctor
+says ok endpoint "ipc://$room/\.taskmq/taskmqd\.ipc: owns the tasks"
+says warning endpoint "ipc://$room/second/taskmqd\.ipc: no answer yet" ''
+signal other CONT
+signal other TERM
+ended other 0
+run 0 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" -e "ipc://$room/.taskmq/taskmqd.ipc" doctor
+out_lacks 'owns the tasks'
 
 # The clocks differ.
 run 0 env LD_PRELOAD="$TASKMQ_TEST_WALL" TASKMQ_WALL_S=3600 ASAN_OPTIONS=verify_asan_link_order=0 \

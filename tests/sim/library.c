@@ -480,6 +480,7 @@ static void follow_link (client_t *client)
         client->endpoint = (uint32_t) wanted.endpoint;
         if (wanted.connection != 0 && world->brokers[client->endpoint].engine != NULL) {
             client->link = wire_open (client);
+            core_link_greeted (program->core, program->connection, world->mono_ms);
         }
     }
     if (program->connection != 0 && (client->link == NULL || !client->link->open_at_client)) {

@@ -501,6 +501,28 @@ static void an_endpoint_that_is_no_uri_is_invalid (void **state)
         assert_int_equal (tmq_client_open (&client, bad[i], &error), TMQ_INVALID);
         assert_non_null (strstr (error.text, "endpoint"));
     }
+    static const struct {
+        const char *uri;
+        const char *text;
+    } flaws[] = {{"localhost:5560", "tcp:// is to stand before it"},
+                 {"[::1]:5560", "tcp:// is to stand before it"},
+                 {"/tmp/socket", "ipc:// is to stand before it"},
+                 {"foo://127.0.0.1:5560", "neither tcp://HOST:PORT nor ipc://PATH"},
+                 {"tcp://", "with a port of 1 to 65535"},
+                 {"tcp://a:1,tcp://b:1", "with spaces between"},
+                 {"tcp://127.0.0.1", "has no port"},
+                 {"tcp://[::1]", "has no port"},
+                 {"tcp://127.0.0.1:65536", "a port of 1 to 65535"},
+                 {"tcp://::1:5560", "in brackets"},
+                 {"tcp://127.0.0.1:1?server_key=tmqpk_x", "tcp://127.0.0.1:1: server_key"},
+                 {"tcp://127.0.0.1:1?secure", "tcp://127.0.0.1:1: behind '?'"}};
+    for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
+        tmq_client_t *client = NULL;
+        tmq_error_t error;
+        assert_int_equal (tmq_client_open (&client, flaws[i].uri, &error), TMQ_INVALID);
+        if (strstr (error.text, flaws[i].text) == NULL)
+            fail_msg ("%s: %s", flaws[i].uri, error.text);
+    }
     static const char *const good[] = {"tcp://127.0.0.1:1", "tcp://[::1]:1", "tcp://localhost:1",
                                        "ipc:///nonexistent/x", "ipc://@abstract"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -622,6 +644,71 @@ static void a_broker_that_starts_is_waited_for (void **state)
     remove_directory (directory);
 }
 
+static void so_many_endpoints_and_each_once (void **state)
+{
+    (void) state;
+    char uris[3 * TMQ_ENDPOINTS_MAX][40];
+    const char *endpoints[3 * TMQ_ENDPOINTS_MAX];
+    tmq_client_t *client = NULL;
+    tmq_error_t error;
+    tmq_whoami_t who = {.size = sizeof who};
+    for (int i = 0; i < 3 * TMQ_ENDPOINTS_MAX; i++) {
+        snprintf (uris[i], sizeof uris[i], "tcp://127.0.0.1:%d", 1 + i % TMQ_ENDPOINTS_MAX);
+        endpoints[i] = uris[i];
+    }
+    client = client_to (endpoints, 3 * TMQ_ENDPOINTS_MAX);
+    assert_int_equal (tmq_client_whoami (&who, client), TMQ_OK);
+    assert_int_equal (who.endpoints_count, TMQ_ENDPOINTS_MAX);
+    assert_string_equal (strrchr (who.endpoints, ' ') + 1, uris[TMQ_ENDPOINTS_MAX - 1]);
+    tmq_client_free (&client);
+
+    tmq_client_options_t options;
+    tmq_client_options_init (&options);
+    options.endpoints = endpoints;
+    options.endpoints_count = TMQ_ENDPOINTS_MAX + 1;
+    strcpy (uris[TMQ_ENDPOINTS_MAX], "tcp://127.0.0.1:99");
+    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_INVALID);
+    assert_string_equal (error.text, "endpoint: a client has at most 8 different ones, and "
+                                     "'tcp://127.0.0.1:99' is one more");
+    tmq_client_options_init (&options);
+    for (int i = 0; i < TMQ_ENDPOINTS_MAX; i++)
+        for (int k = 0; k < 2; k++)
+            assert_int_equal (tmq_client_options_set (&options, "endpoint", uris[i], &error),
+                              TMQ_OK);
+    assert_int_equal (options.endpoints_count, TMQ_ENDPOINTS_MAX);
+    assert_int_equal (tmq_client_options_set (&options, "endpoint", "ipc:///x", &error),
+                      TMQ_INVALID);
+    assert_non_null (strstr (error.text, "'ipc:///x' is one more"));
+    assert_int_equal (options.endpoints_count, TMQ_ENDPOINTS_MAX);
+    tmq_client_options_clear (&options);
+}
+
+/* What a child gets as TASKMQ_ENDPOINT is never a part. */
+static void endpoints_fit_into_what_tells_them (void **state)
+{
+    (void) state;
+    char uris[TMQ_ENDPOINTS_MAX][255 + sizeof "?insecure"];
+    const char *endpoints[TMQ_ENDPOINTS_MAX];
+    tmq_client_t *client = NULL;
+    tmq_client_options_t options;
+    tmq_error_t error;
+    tmq_whoami_t who = {.size = sizeof who};
+    for (int i = 0; i < TMQ_ENDPOINTS_MAX; i++) {
+        snprintf (uris[i], sizeof uris[i], "tcp://%0244d:%d?insecure", 0, 5560 + i);
+        endpoints[i] = uris[i];
+    }
+    tmq_client_options_init (&options);
+    options.endpoints = endpoints;
+    options.endpoints_count = TMQ_ENDPOINTS_MAX;
+    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_INVALID);
+    assert_non_null (strstr (error.text, "at most 2047 bytes together"));
+    options.endpoints_count--;
+    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_OK);
+    assert_int_equal (tmq_client_whoami (&who, client), TMQ_OK);
+    assert_string_equal (strrchr (who.endpoints, ' ') + 1, uris[TMQ_ENDPOINTS_MAX - 2]);
+    tmq_client_free (&client);
+}
+
 static void without_endpoints_the_environment_counts (void **state)
 {
     (void) state;
@@ -629,6 +716,8 @@ static void without_endpoints_the_environment_counts (void **state)
     tmq_error_t error;
     setenv ("TASKMQ_ENDPOINT", "nonsense", 1);
     assert_int_equal (tmq_client_open (&client, NULL, &error), TMQ_INVALID);
+    assert_string_equal (error.text, "TASKMQ_ENDPOINT: endpoint: 'nonsense' is neither "
+                                     "tcp://HOST:PORT nor ipc://PATH");
     setenv ("TASKMQ_ENDPOINT", " ipc:///nonexistent/one tcp://127.0.0.1:1\n", 1);
     assert_int_equal (tmq_client_open (&client, NULL, &error), TMQ_OK);
     tmq_client_free (&client);
@@ -693,6 +782,8 @@ int main (void)
         cmocka_unit_test (an_endpoint_that_is_no_uri_is_invalid),
         cmocka_unit_test (fail_fast_tells_at_once_what_is_certain),
         cmocka_unit_test (a_broker_that_starts_is_waited_for),
+        cmocka_unit_test (so_many_endpoints_and_each_once),
+        cmocka_unit_test (endpoints_fit_into_what_tells_them),
         cmocka_unit_test (without_endpoints_the_environment_counts),
         cmocka_unit_test (flush_tells_what_is_open),
         cmocka_unit_test (versions_and_ids),

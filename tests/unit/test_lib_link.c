@@ -241,6 +241,70 @@ static void one_that_stands_still_is_tried_last (void **state)
     rig_free (rig);
 }
 
+/* The connection to it is given up after so long. */
+static int64_t silence_ms (rig_t *rig, size_t endpoint)
+{
+    until_wanted (rig);
+    assert_int_equal (core_link_wanted (rig->core).endpoint, endpoint);
+    assert_true (rig_take (rig)); /* a hello that nobody answers */
+    const uint64_t connection = core_link_wanted (rig->core).connection;
+    const int64_t begin_ms = rig->now_ms;
+    while (core_link_wanted (rig->core).connection == connection)
+        rig_pass (rig, 10);
+    return rig->now_ms - begin_ms;
+}
+
+static void a_silent_one_gives_way_to_the_next (void **state)
+{
+    (void) state;
+    core_config_t config = pair_config ();
+    rig_t *rig = rig_new (&config);
+    for (int i = 0; i < 4; i++)
+        for (size_t k = 0; k < 2; k++)
+            assert_int_equal (silence_ms (rig, k), CORE_LINK_SILENT_MS);
+    for (size_t k = 0; k < 2; k++) /* a slow one is not given up for ever */
+        assert_int_equal (silence_ms (rig, k), 3 * TMQ_HEARTBEAT_MS);
+    assert_int_equal (silence_ms (rig, 0), CORE_LINK_SILENT_MS);
+    until_wanted (rig);
+    assert_int_equal (core_link_wanted (rig->core).endpoint, 1);
+    rig_welcome (rig);
+    for (int i = 0; i < 3; i++) { /* the good one comes first again */
+        rig_pass (rig, config.reconnect_ms_max);
+        rig_cut (rig);
+        until_wanted (rig);
+        assert_int_equal (core_link_wanted (rig->core).endpoint, 1);
+        rig_welcome (rig);
+    }
+    rig_free (rig);
+}
+
+static void the_only_one_and_one_that_shook_hands_have_their_time (void **state)
+{
+    (void) state;
+    core_config_t config = pair_config ();
+    rig_t *rig = rig_new (NULL);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal (silence_ms (rig, 0), 3 * TMQ_HEARTBEAT_MS);
+    rig_free (rig);
+    rig = rig_new (&config);
+    for (size_t k = 0; k < 2; k++) {
+        until_wanted (rig);
+        if (k == 1) /* before or after the hello left */
+            assert_true (rig_take (rig));
+        core_link_greeted (rig->core, core_link_wanted (rig->core).connection, rig->now_ms);
+        core_link_greeted (rig->core, 99, rig->now_ms); /* another connection */
+        if (k == 0)
+            assert_int_equal (silence_ms (rig, k), 3 * TMQ_HEARTBEAT_MS);
+    }
+    rig_pass (rig, 3 * TMQ_HEARTBEAT_MS - 1);
+    assert_int_equal (core_link_wanted (rig->core).endpoint, 1);
+    rig_pass (rig, 1);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    assert_int_equal (silence_ms (rig, 0),
+                      CORE_LINK_SILENT_MS); /* a new connection is a stranger */
+    rig_free (rig);
+}
+
 static void assert_reason (rig_t *rig, const char *text)
 {
     tmq_error_t error;
@@ -262,15 +326,18 @@ static void each_endpoint_is_named_with_its_reason (void **state)
     (void) state;
     core_config_t config = pair_config ();
     rig_t *rig = rig_new (&config);
+    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: no answer yet; tcp://127.0.0.1:2: not "
+                        "tried yet");
     fail_with (rig, "no connection");
-    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: no connection");
+    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: no connection; tcp://127.0.0.1:2: no "
+                        "answer yet");
     fail_with (rig, "nobody listens there");
     assert_reason (rig, "cannot reach tcp://127.0.0.1:1: no connection; tcp://127.0.0.1:2: nobody "
                         "listens there");
     until_wanted (rig);
-    fail_with (rig, "no answer");
-    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: no answer; tcp://127.0.0.1:2: nobody "
-                        "listens there");
+    silence_ms (rig, 0);
+    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: silent for 1.5 s; tcp://127.0.0.1:2: "
+                        "nobody listens there");
     rig_welcome (rig);
     rig_cut (rig); /* what was wrong before the welcome is past */
     assert_reason (rig, "cannot reach tcp://127.0.0.1:2: the connection ended");
@@ -282,19 +349,19 @@ static void a_text_of_many_long_endpoints_is_bounded (void **state)
     (void) state;
     char uri[256];
     char reason[300];
-    const char *endpoints[6];
+    const char *endpoints[10];
     core_config_t config = rig_config ();
     memset (uri, 'u', sizeof uri);
     memset (reason, 'r', sizeof reason);
     memcpy (uri, "tcp://", 6);
     strcpy (uri + sizeof uri - 6, ":5560");
     reason[sizeof reason - 1] = '\0';
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 10; i++)
         endpoints[i] = uri;
     config.endpoints = endpoints;
-    config.endpoints_count = 6;
+    config.endpoints_count = 10;
     rig_t *rig = rig_new (&config);
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 10; i++)
         fail_with (rig, reason);
     tmq_error_t error;
     bool final;
@@ -302,7 +369,7 @@ static void a_text_of_many_long_endpoints_is_bounded (void **state)
     size_t named = 0;
     for (const char *at = error.text; (at = strstr (at, ":5560: rrrr")) != NULL; at++)
         named++;
-    assert_int_equal (named, 4);
+    assert_int_equal (named, CORE_LINK_REASONS_MAX);
     assert_non_null (strstr (error.text, "cannot reach ...u"));
     assert_string_equal (error.text + strlen (error.text) - strlen ("; and 2 more"),
                          "; and 2 more");
@@ -522,6 +589,8 @@ int main (void)
         cmocka_unit_test (silence_of_three_heartbeats_is_death),
         cmocka_unit_test (a_pause_of_the_process_is_not_silence),
         cmocka_unit_test (pauses_grow_and_endpoints_take_turns),
+        cmocka_unit_test (a_silent_one_gives_way_to_the_next),
+        cmocka_unit_test (the_only_one_and_one_that_shook_hands_have_their_time),
         cmocka_unit_test (behind_a_lost_link_a_round_has_one_pause),
         cmocka_unit_test (the_tries_in_a_second_are_bounded),
         cmocka_unit_test (one_that_stands_still_is_tried_last),

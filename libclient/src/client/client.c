@@ -230,7 +230,7 @@ void client_object_remove (client_object_t *object)
 
 static core_t *make_core (const tmq_client_options_t *options, const places_t *places)
 {
-    const char *uris[PLACES_MAX] = {places->directory};
+    const char *uris[TMQ_ENDPOINTS_MAX] = {places->directory};
     bool found = places->directory != NULL;
     for (size_t i = 0; i < places->count; i++)
         uris[i] = places->list[i].uri;
@@ -294,6 +294,30 @@ static int start_thread (tmq_client_t *client)
     return failed;
 }
 
+/* As TASKMQ_ENDPOINT of another client takes them; false if there is no room for all. */
+static bool list_endpoints (char *out, size_t size, const tmq_client_t *client)
+{
+    char uri[KEYRING_URI_SIZE];
+    size_t length = 0;
+    for (size_t i = 0; i < client->places.count; i++) {
+        keyring_uri (&client->keys, &client->places.list[i], uri);
+        if (length + strlen (uri) + 2 > size)
+            return false;
+        length += (size_t) sprintf (out + length, "%s%s", i > 0 ? " " : "", uri);
+    }
+    return true;
+}
+
+static int check_endpoints (const tmq_client_t *client, tmq_error_t *error)
+{
+    char text[sizeof ((tmq_whoami_t *) 0)->endpoints];
+    if (list_endpoints (text, sizeof text, client))
+        return TMQ_OK;
+    return core_error (error, TMQ_INVALID,
+                       "endpoint: all of them have at most %zu bytes together, with their keys",
+                       sizeof text - 1);
+}
+
 /* Where the broker is, and with which keys. A profile may also name the namespace, kept in ns. */
 static int find_broker (tmq_client_t *client, tmq_client_options_t *options,
                         char ns[TMQ_NAME_LENGTH_MAX + 1], tmq_error_t *error)
@@ -306,6 +330,8 @@ static int find_broker (tmq_client_t *client, tmq_client_options_t *options,
         snprintf (ns, TMQ_NAME_LENGTH_MAX + 1, "%s", client->keys.ns);
         options->ns = ns;
     }
+    if (code == TMQ_OK && (code = check_endpoints (client, error)) != TMQ_OK)
+        keyring_close (&client->keys);
     if (code != TMQ_OK)
         places_free (&client->places);
     return code;
@@ -500,21 +526,15 @@ static int64_t clock_ahead_ms (const core_rights_t *rights)
            ((int64_t) wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
 }
 
-/* All that are tried, as far as there is room. */
+/* All that are tried; list_endpoints has seen to the room. */
 static void put_endpoints (tmq_whoami_t *out, const tmq_client_t *client)
 {
-    char uri[KEYRING_URI_SIZE];
-    size_t length = 0;
     const places_t *places = &client->places;
     out->endpoints_count = places->directory != NULL ? 1 : (uint32_t) places->count;
     if (places->directory != NULL)
         snprintf (out->endpoints, sizeof out->endpoints, "%s", out->endpoint);
-    for (size_t i = 0; places->directory == NULL && i < places->count; i++) {
-        keyring_uri (&client->keys, &places->list[i], uri);
-        if (length + strlen (uri) + 2 > sizeof out->endpoints)
-            return;
-        length += (size_t) sprintf (out->endpoints + length, "%s%s", i > 0 ? " " : "", uri);
-    }
+    else
+        list_endpoints (out->endpoints, sizeof out->endpoints, client);
 }
 
 int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)

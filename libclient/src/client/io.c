@@ -230,6 +230,20 @@ static void ended (tmq_client_t *client, transport_end_t end)
     }
 }
 
+/* Looks at what became of the connection. */
+static void watch (tmq_client_t *client)
+{
+    const bool was_ready = client->transport.ready;
+    const uint64_t connection = client->transport.connection;
+    const transport_end_t end = transport_watch (&client->transport);
+    if (client->transport.ready && !was_ready) {
+        pthread_mutex_lock (&client->lock);
+        core_link_greeted (client->core, connection, client_now_ms ());
+        pthread_mutex_unlock (&client->lock);
+    }
+    ended (client, end);
+}
+
 static bool copy_frame (zmq_msg_t *frame, const void *data, size_t size)
 {
     if (zmq_msg_init_size (frame, size) != 0)
@@ -348,7 +362,7 @@ static void turn (tmq_client_t *client, int64_t deadline_ms)
         rest (client, deadline_ms);
     client->drained = receive (client);
     if (client->drained)
-        ended (client, transport_watch (&client->transport));
+        watch (client);
     tick (client);
 }
 

@@ -149,12 +149,23 @@ static int set_text (tmq_client_options_t *options, const char **field, const ch
     return TMQ_OK;
 }
 
+static bool has_endpoint (const tmq_client_options_t *options, const place_t *place)
+{
+    place_t one;
+    for (size_t i = 0; i < options->endpoints_count; i++)
+        if (places_parse (&one, options->endpoints[i], NULL) == TMQ_OK && places_same (&one, place))
+            return true;
+    return false;
+}
+
 static int add_endpoint (tmq_client_options_t *options, const char *value, tmq_error_t *error)
 {
     place_t place;
     int code = places_parse (&place, value, error);
-    if (code != TMQ_OK)
+    if (code != TMQ_OK || has_endpoint (options, &place))
         return code;
+    if (options->endpoints_count >= TMQ_ENDPOINTS_MAX)
+        return places_too_many (value, error);
     const char *text = owned_text (options, value);
     if (text == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);

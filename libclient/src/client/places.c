@@ -87,10 +87,11 @@ static int parse_query (place_t *out, const char *query, tmq_error_t *error)
     if (strncmp (query, key, strlen (key)) != 0)
         return core_error (
             error, TMQ_INVALID,
-            "endpoint: behind '?' stands server_key=tmqpk_… or insecure, not '%.40s'", query);
+            "endpoint %s: behind '?' stands server_key=tmqpk_… or insecure, not '%.40s'", out->uri,
+            query);
     out->has_server_key = key_parse_public (&out->server_key, query + strlen (key), reason);
     if (!out->has_server_key)
-        return core_error (error, TMQ_INVALID, "endpoint: server_key: %s", reason);
+        return core_error (error, TMQ_INVALID, "endpoint %s: server_key: %s", out->uri, reason);
     return TMQ_OK;
 }
 
@@ -117,6 +118,28 @@ bool places_is_far (const place_t *place)
     return places_is_tcp (place) && !is_loopback (place->uri);
 }
 
+/* What is wrong with it, or what may be meant. */
+static int no_uri (const char *uri, tmq_error_t *error)
+{
+    char meant[PLACES_URI_BYTES_MAX + sizeof "tcp://"];
+    const char *host = strncmp (uri, "tcp://", 6) == 0 ? uri + 6 : NULL;
+    const char *flaw = "is neither tcp://HOST:PORT nor ipc://PATH";
+    snprintf (meant, sizeof meant, "tcp://%s", uri);
+    if (strchr (uri, ',') != NULL)
+        flaw = "is no URI: several stand with spaces between them, without commas";
+    else if (host != NULL && host[0] != '[' && strchr (host, ':') != strrchr (host, ':'))
+        flaw = "is no URI: an IPv6 address stands in brackets, as in tcp://[::1]:5560";
+    else if (host != NULL && host[0] != '\0' && strrchr (host, ':') <= strrchr (host, ']'))
+        flaw = "has no port: tcp://HOST:PORT";
+    else if (host != NULL)
+        flaw = "is no URI: tcp://HOST:PORT, with a port of 1 to 65535";
+    else if (strstr (uri, "://") == NULL && is_tcp (meant))
+        flaw = "has no scheme: tcp:// is to stand before it";
+    else if (uri[0] == '/')
+        flaw = "has no scheme: ipc:// is to stand before it";
+    return core_error (error, TMQ_INVALID, "endpoint: '%s' %s", uri, flaw);
+}
+
 static int check_uri (const char *uri, tmq_error_t *error)
 {
     const char *path = path_of (uri);
@@ -125,8 +148,7 @@ static int check_uri (const char *uri, tmq_error_t *error)
                            "endpoint: the path of a socket has at most %d bytes",
                            (int) IPC_PATH_MAX);
     if ((path == NULL || path[0] == '\0') && !is_tcp (uri))
-        return core_error (error, TMQ_INVALID,
-                           "endpoint: '%s' is neither tcp://HOST:PORT nor ipc://PATH", uri);
+        return no_uri (uri, error);
     return TMQ_OK;
 }
 
@@ -145,14 +167,33 @@ int places_parse (place_t *out, const char *uri, tmq_error_t *error)
 
 /* Finding. */
 
-static int add (places_t *self, const char *uri, tmq_error_t *error)
+bool places_same (const place_t *one, const place_t *other)
+{
+    return strcmp (one->uri, other->uri) == 0 && one->insecure == other->insecure &&
+           one->has_server_key == other->has_server_key &&
+           (!one->has_server_key || memcmp (one->server_key.bytes, other->server_key.bytes,
+                                            sizeof one->server_key.bytes) == 0);
+}
+
+int places_too_many (const char *uri, tmq_error_t *error)
+{
+    return core_error (error, TMQ_INVALID,
+                       "endpoint: a client has at most %d different ones, and '%.100s' is one more",
+                       TMQ_ENDPOINTS_MAX, uri);
+}
+
+/* One that is there already is not added again. */
+static int add (places_t *self, const char *uri, size_t most, tmq_error_t *error)
 {
     place_t place;
     int code = places_parse (&place, uri, error);
     if (code != TMQ_OK)
         return code;
-    if (self->count == PLACES_MAX)
-        return core_error (error, TMQ_INVALID, "endpoint: at most %d", PLACES_MAX);
+    for (size_t i = 0; i < self->count; i++)
+        if (places_same (&self->list[i], &place))
+            return TMQ_OK;
+    if (self->count == most)
+        return places_too_many (uri, error);
     place_t *list = realloc (self->list, (self->count + 1) * sizeof *list);
     if (list == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
@@ -162,13 +203,24 @@ static int add (places_t *self, const char *uri, tmq_error_t *error)
 }
 
 /* Adds each word of text, which is changed. */
-static int add_words (places_t *self, char *text, tmq_error_t *error)
+static int add_words (places_t *self, char *text, size_t most, tmq_error_t *error)
 {
     char *rest = NULL;
     int code = TMQ_OK;
     for (char *uri = strtok_r (text, white, &rest); uri != NULL && code == TMQ_OK;
          uri = strtok_r (NULL, white, &rest))
-        code = add (self, uri, error);
+        code = add (self, uri, most, error);
+    return code;
+}
+
+/* An error in what is not in the caller's hand tells where it stands. */
+static int blame (int code, const char *where, tmq_error_t *error)
+{
+    if (code == TMQ_INVALID && error != NULL) {
+        char text[sizeof error->text];
+        memcpy (text, error->text, sizeof text);
+        return core_error (error, code, "%.200s: %.300s", where, text);
+    }
     return code;
 }
 
@@ -190,7 +242,7 @@ static int use_endpoints (places_t *out, const tmq_client_options_t *options, tm
     int code = TMQ_OK;
     snprintf (out->told_by, sizeof out->told_by, "the caller");
     for (size_t i = 0; i < options->endpoints_count && code == TMQ_OK; i++)
-        code = add (out, options->endpoints[i], error);
+        code = add (out, options->endpoints[i], TMQ_ENDPOINTS_MAX, error);
     return code;
 }
 
@@ -220,7 +272,8 @@ static int use_profile (places_t *out, const char *name, tmq_error_t *error)
     const char *directory = profile_value (profile, "directory");
     for (size_t i = 0; i < profile->count && code == TMQ_OK; i++)
         if (strcmp (profile->lines[i].key, "endpoint") == 0)
-            code = add (out, profile->lines[i].value, error);
+            code = blame (add (out, profile->lines[i].value, TMQ_ENDPOINTS_MAX, error),
+                          out->profile, error);
     if (code == TMQ_OK && out->count == 0 && directory != NULL)
         code = use_directory (out, directory, error);
     out->of_profile = out->count > 0;
@@ -235,10 +288,10 @@ static int use_environment (places_t *out, const char *environment, tmq_error_t 
     char *text = strdup (environment);
     if (text == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    const int code = add_words (out, text, error);
+    const int code = add_words (out, text, TMQ_ENDPOINTS_MAX, error);
     free (text);
     snprintf (out->told_by, sizeof out->told_by, "TASKMQ_ENDPOINT");
-    return code;
+    return blame (code, out->told_by, error);
 }
 
 static bool is_found (const places_t *self)
@@ -279,7 +332,7 @@ static int find_usual (places_t *out, tmq_error_t *error)
         code = use_profile (out, name, error);
     if (code == TMQ_OK && !is_found (out) && access (MACHINE_SOCKET, F_OK) == 0) {
         snprintf (out->told_by, sizeof out->told_by, "the machine's broker");
-        code = add (out, "ipc://" MACHINE_SOCKET, error);
+        code = add (out, "ipc://" MACHINE_SOCKET, TMQ_ENDPOINTS_MAX, error);
     }
     return code == TMQ_OK && !is_found (out) ? nothing_found (ignored, error) : code;
 }
@@ -413,7 +466,7 @@ bool places_uri (const places_t *self, size_t index, uint64_t attempt, place_t *
     }
     if (!is_trusted (self, why) || !read_file (self, text, why))
         return false;
-    bool good = add_words (&found, text, NULL) == TMQ_OK && found.count > 0;
+    bool good = add_words (&found, text, PLACES_FILE_MAX, NULL) == TMQ_OK && found.count > 0;
     if (good)
         *out = found.list[attempt > 0 ? (attempt - 1) % found.count : 0]; /* the own socket first */
     else

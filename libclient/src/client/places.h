@@ -12,7 +12,11 @@
 #include "keys.h"
 #include "taskmq.h"
 
-enum { PLACES_MAX = 64, PLACES_URI_BYTES_MAX = 255, MECHANISM_BYTES = 20 };
+enum {
+    PLACES_FILE_MAX = 64, /* of a directory's file, where each door of one broker has a line */
+    PLACES_URI_BYTES_MAX = 255,
+    MECHANISM_BYTES = 20
+};
 
 /* An endpoint as ZeroMQ takes it, and what stood behind its '?'. */
 typedef struct place {
@@ -42,9 +46,13 @@ typedef struct absence {
 /* Reads "tcp://HOST:PORT" or "ipc://PATH", with "?server_key=tmqpk_…" or "?insecure" behind.
  * TMQ_INVALID with a text, unless it is one of those that a client may connect to. */
 int places_parse (place_t *out, const char *uri, tmq_error_t *error);
+/* The same address with the same words behind it. */
+bool places_same (const place_t *one, const place_t *other);
 /* True if a key can be used there, and (for another machine) if it must. */
 bool places_is_tcp (const place_t *place);
 bool places_is_far (const place_t *place);
+/* What one more than TMQ_ENDPOINTS_MAX is answered: TMQ_INVALID. */
+int places_too_many (const char *uri, tmq_error_t *error);
 /* From the options, else from the environment, else from the nearest .taskmq upward, else from the
  * user's default profile, else the socket of the machine's broker. */
 int places_find (places_t *out, const tmq_client_options_t *options, tmq_error_t *error);

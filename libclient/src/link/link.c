@@ -11,6 +11,98 @@
 
 enum { CONNECT_MS = 2000 }; /* until a connection takes messages */
 
+/* What one may do where none of several answers. */
+#define SEVERAL                                                                                    \
+    "a take-over may last longer: allow more time; 'taskctl doctor' looks at each endpoint"
+#define NOT_TRIED "not tried yet"
+#define NO_ANSWER "no answer yet"
+
+/* Why there is no link. */
+
+/* As much of a text as there is room for: its end, which tells more of a URI. */
+static void put_end (char *out, size_t size, const char *text)
+{
+    size_t length = strlen (text);
+    if (length < size) {
+        memcpy (out, text, length + 1);
+        return;
+    }
+    const char *at = text + length - (size - sizeof "...");
+    while (((unsigned char) *at & 0xc0) == 0x80) /* not in the middle of a character */
+        at++;
+    snprintf (out, size, "...%s", at);
+}
+
+/* The same with its begin. */
+static void put_begin (char *out, size_t size, const char *text)
+{
+    size_t length = strlen (text);
+    if (length < size) {
+        memcpy (out, text, length + 1);
+        return;
+    }
+    length = size - sizeof "...";
+    while (length > 0 && ((unsigned char) text[length] & 0xc0) == 0x80)
+        length--;
+    snprintf (out, size, "%.*s...", (int) length, text);
+}
+
+/* An endpoint with its reason. Where both are too long, the reason has the greater part: the end of
+ * an address tells most. */
+static void put_one (core_link_t *self, size_t *length, size_t share, const char *mark, size_t i)
+{
+    char uri[sizeof self->text];
+    char reason[CORE_LINK_REASON_BYTES];
+    const char *name = self->config->endpoints[i];
+    share -= sizeof "; : ";
+    size_t name_bytes = strlen (name) < share / 3 ? strlen (name) : share / 3;
+    put_begin (reason, share - name_bytes < sizeof reason ? share - name_bytes : sizeof reason,
+               self->reasons[i]);
+    put_end (uri, share - strlen (reason), name);
+    *length += (size_t) snprintf (self->text + *length, sizeof self->text - *length, "%s%s: %s",
+                                  mark, uri, reason);
+}
+
+/* Each endpoint with its own reason; what one leaves of its share is for those behind it. */
+static void put_reasons (core_link_t *self)
+{
+    size_t count = self->config->endpoints_count;
+    size_t shown = count < CORE_LINK_REASONS_MAX ? count : CORE_LINK_REASONS_MAX;
+    size_t room = sizeof self->text - sizeof "; and 4294967295 more";
+    size_t length = (size_t) snprintf (self->text, sizeof self->text, "cannot reach");
+    const char *mark = " ";
+    for (size_t i = 0; i < shown; i++) {
+        if (self->reasons[i][0] == '\0')
+            continue;
+        put_one (self, &length, (room - length) / (shown - i), mark, i);
+        mark = "; ";
+    }
+    if (count > shown)
+        snprintf (self->text + length, sizeof self->text - length, "; and %zu more", count - shown);
+}
+
+static void put_text (core_link_t *self, const char *text)
+{
+    if (self->config->endpoints_count == 1) {
+        snprintf (self->text, sizeof self->text, "cannot reach %s: %s", self->config->endpoints[0],
+                  text);
+        return;
+    }
+    if (self->endpoint < CORE_LINK_REASONS_MAX)
+        snprintf (self->reasons[self->endpoint], sizeof self->reasons[0], "%s", text);
+    put_reasons (self);
+}
+
+/* Beside the reasons of the others, the one that is tried has none yet. */
+static void begin_reason (core_link_t *self)
+{
+    if (self->config->endpoints_count == 1 || self->endpoint >= CORE_LINK_REASONS_MAX)
+        return;
+    const char *before = self->reasons[self->endpoint];
+    if (before[0] == '\0' || strcmp (before, NOT_TRIED) == 0)
+        put_text (self, NO_ANSWER);
+}
+
 void core_link_init (core_link_t *self, const core_config_t *config, int64_t now_ms)
 {
     self->config = config;
@@ -21,7 +113,9 @@ void core_link_init (core_link_t *self, const core_config_t *config, int64_t now
     self->due_ms = now_ms;
     self->heartbeat_ms = TMQ_HEARTBEAT_MS;
     self->code = TMQ_UNREACHABLE;
-    snprintf (self->text, sizeof self->text, "not connected yet");
+    for (size_t i = 0; i < CORE_LINK_REASONS_MAX && i < config->endpoints_count; i++)
+        snprintf (self->reasons[i], sizeof self->reasons[i], NOT_TRIED);
+    put_text (self, NO_ANSWER);
 }
 
 void core_link_hear_time (core_link_t *self, int64_t now_ms)
@@ -78,54 +172,6 @@ static void lose (core_link_t *self, unsigned more)
     self->news |= CORE_LINK_NEWS_LOST | more;
 }
 
-/* As much of a text as there is room for: its end, which tells more of a URI. */
-static void put_end (char *out, size_t size, const char *text)
-{
-    size_t length = strlen (text);
-    if (length < size) {
-        memcpy (out, text, length + 1);
-        return;
-    }
-    const char *at = text + length - (size - sizeof "...");
-    while (((unsigned char) *at & 0xc0) == 0x80) /* not in the middle of a character */
-        at++;
-    snprintf (out, size, "...%s", at);
-}
-
-/* Each endpoint with its own reason, in an even share of the room. */
-static void put_reasons (core_link_t *self)
-{
-    char uri[sizeof self->text];
-    size_t count = self->config->endpoints_count;
-    size_t shown = count < CORE_LINK_REASONS_MAX ? count : CORE_LINK_REASONS_MAX;
-    size_t share = (sizeof self->text - sizeof "cannot reach ; and 4294967295 more") / shown;
-    size_t length = (size_t) snprintf (self->text, sizeof self->text, "cannot reach");
-    const char *mark = " ";
-    for (size_t i = 0; i < shown; i++) {
-        const char *reason = self->reasons[i];
-        if (reason[0] == '\0')
-            continue;
-        put_end (uri, share - strlen (reason) - sizeof "; : ", self->config->endpoints[i]);
-        length += (size_t) snprintf (self->text + length, sizeof self->text - length, "%s%s: %s",
-                                     mark, uri, reason);
-        mark = "; ";
-    }
-    if (count > shown)
-        snprintf (self->text + length, sizeof self->text - length, "; and %zu more", count - shown);
-}
-
-static void put_text (core_link_t *self, const char *text)
-{
-    if (self->config->endpoints_count == 1) {
-        snprintf (self->text, sizeof self->text, "cannot reach %s: %s", self->config->endpoints[0],
-                  text);
-        return;
-    }
-    if (self->endpoint < CORE_LINK_REASONS_MAX)
-        snprintf (self->reasons[self->endpoint], sizeof self->reasons[0], "%s", text);
-    put_reasons (self);
-}
-
 /* The next endpoint is tried at once, unless each was tried since the last pause. */
 static void link_pause (core_link_t *self, const char *text)
 {
@@ -134,7 +180,8 @@ static void link_pause (core_link_t *self, const char *text)
     if (was_up && self->now_ms - self->up_since_ms >= self->config->reconnect_ms_max)
         self->failures = 0;
     put_text (self, text);
-    self->hint[0] = '\0';
+    snprintf (self->hint, sizeof self->hint, "%s",
+              self->config->endpoints_count > 1 ? SEVERAL : "");
     self->code = TMQ_UNREACHABLE;
     self->stage = CORE_LINK_PAUSE;
     self->due_ms = self->now_ms;
@@ -197,7 +244,8 @@ void core_link_absent (core_link_t *self, const char *text, const char *hint)
     if (self->stage != CORE_LINK_PAUSE)
         return;
     self->absent = true;
-    snprintf (self->hint, sizeof self->hint, "%s", hint);
+    if (self->config->endpoints_count == 1) /* else it would be the last one's alone */
+        snprintf (self->hint, sizeof self->hint, "%s", hint);
     if (core_link_is_absent (self))
         self->news |= CORE_LINK_NEWS_ABSENT;
 }
@@ -238,11 +286,38 @@ unsigned core_link_settle (core_link_t *self)
 
 /* Hello and welcome. */
 
+/* Beside a machine that is gone or stands still, another one may have taken over; but a broker far
+ * away is slow each time, so it has its whole time now and then. Whose handshake is done has it
+ * anyway. */
+static int64_t hello_patience (const core_link_t *self)
+{
+    bool in_turn = self->config->endpoints_count > 1 && !self->greeted &&
+                   self->failures % CORE_LINK_PATIENT_EACH != CORE_LINK_PATIENT_EACH - 1;
+    return in_turn ? CORE_LINK_SILENT_MS : (int64_t) self->heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
+}
+
 void core_link_say_hello (core_link_t *self)
 {
     self->stage = CORE_LINK_HELLO;
     self->hello_due = true;
-    self->due_ms = self->now_ms + (int64_t) self->heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
+    self->hello_ms = self->now_ms;
+    self->due_ms = self->hello_ms + hello_patience (self);
+}
+
+void core_link_greet (core_link_t *self)
+{
+    self->greeted = true;
+    if (self->stage == CORE_LINK_HELLO)
+        self->due_ms = self->hello_ms + hello_patience (self);
+}
+
+static void give_up_hello (core_link_t *self)
+{
+    char text[48];
+    const int64_t silent_ms = self->now_ms - self->hello_ms;
+    snprintf (text, sizeof text, "silent for %d.%d s", (int) (silent_ms / 1000),
+              (int) (silent_ms % 1000 / 100));
+    link_pause (self, self->greeted ? "no answer" : text);
 }
 
 void core_link_again (core_link_t *self)
@@ -380,11 +455,13 @@ bool core_link_tick (core_link_t *self)
     case CORE_LINK_PAUSE:
         self->stage = CORE_LINK_OPENING;
         self->connection++;
+        self->greeted = false;
         self->hello_due = true;
         self->due_ms = self->now_ms + CONNECT_MS;
+        begin_reason (self);
         break;
     case CORE_LINK_OPENING: link_pause (self, "no connection in 2 s"); break;
-    case CORE_LINK_HELLO: link_pause (self, "no answer"); break;
+    case CORE_LINK_HELLO: give_up_hello (self); break;
     case CORE_LINK_UP: return beat (self);
     case CORE_LINK_LEAVING:
     case CORE_LINK_FINAL: break;
