@@ -26,9 +26,10 @@ typedef enum hold {
     HOLD_POLLS,    /* long polls of many tasks, … */
     HOLD_WAITED,   /* … and the tasks that they wait for */
     HOLD_ENDED,    /* sessions of MCP that were ended, … */
-    HOLD_LEVELS    /* … and those that asked for a log */
+    HOLD_LEVELS,   /* … and those that asked for a log */
+    HOLD_CANCELS   /* that are kept for a broker that is away */
 } hold_t;
-enum { HOLDS = HOLD_LEVELS + 1 };
+enum { HOLDS = HOLD_CANCELS + 1 };
 
 typedef struct account {
     uint64_t bytes; /* of memory */

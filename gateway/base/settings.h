@@ -70,7 +70,7 @@ typedef enum setting_kind { SETTING_COUNT, SETTING_BYTES, SETTING_MS } setting_k
     X (WAIT_IDS_MAX, "wait_ids_max", COUNT, 10000, 1, 10000,                                       \
        "tasks of a namespace that are waited for at a time; the last fifth is for single ones")    \
     X (CANCELS_MAX, "cancels_max", COUNT, 4096, 1, 100000,                                         \
-       "cancels of a namespace that are kept for a broker that is away")                           \
+       "cancels of a namespace that are kept for a broker that is away, of a principal half")      \
     X (DRAIN_TIMEOUT, "drain_timeout", MS, 5000, 10, 3600000,                                      \
        "after SIGTERM, for answers that are due")
 

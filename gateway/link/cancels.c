@@ -26,13 +26,20 @@ struct cancels {
     uint64_t dropped;
 };
 
+static void cancel_free (cancel_t *cancel)
+{
+    cancel->account->held[HOLD_CANCELS]--;
+    account_release (cancel->account);
+    free (cancel);
+}
+
 static void forget (cancel_t *cancel)
 {
     cancels_t *self = cancel->all;
     *(cancel->next != NULL ? &cancel->next->previous : &self->last) = cancel->previous;
     *(cancel->previous != NULL ? &cancel->previous->next : &self->first) = cancel->next;
     self->count--;
-    free (cancel);
+    cancel_free (cancel);
 }
 
 /* A code that passes says nothing about the task. */
@@ -79,20 +86,28 @@ void cancels_go (cancels_t *self)
     go_again (self);
 }
 
-static cancel_t *make (cancels_t *self)
+/* A principal has half of them at most, so that nobody takes what is for the others. */
+static cancel_t *make (cancels_t *self, account_t *account)
 {
     const uint64_t most = self->settings->numbers[SETTING_CANCELS_MAX];
-    cancel_t *made = self->count < most ? calloc (1, sizeof *made) : NULL;
+    const bool room = self->count < most && account->held[HOLD_CANCELS] < (most + 1) / 2;
+    cancel_t *made = room ? calloc (1, sizeof *made) : NULL;
+    if (made != NULL) {
+        made->account = account_retain (account);
+        account->held[HOLD_CANCELS]++;
+    }
     if (made == NULL && self->dropped++ == 0)
-        log_write (LOG_LEVEL_WARNING, "GATEWAY-CANCELS",
-                   "a cancel was dropped: as many are kept as 'cancels_max' allows",
-                   LOG_FIELDS (LOG_TEXT ("namespace", self->ns)));
+        log_write (
+            LOG_LEVEL_WARNING, "GATEWAY-CANCELS",
+            "a cancel was dropped: as many are kept as 'cancels_max' allows, of a principal half",
+            LOG_FIELDS (LOG_TEXT ("namespace", self->ns)));
     return made;
 }
 
-bool cancels_add (cancels_t *self, const char *owner, const tmq_id_t *id, const char *message)
+bool cancels_add (cancels_t *self, account_t *account, const char *owner, const tmq_id_t *id,
+                  const char *message)
 {
-    cancel_t *cancel = make (self);
+    cancel_t *cancel = make (self, account);
     if (cancel == NULL)
         return false;
     cancel->all = self;
@@ -143,7 +158,7 @@ void cancels_free (cancels_t **self_p)
             LOG_FIELDS (LOG_TEXT ("namespace", self->ns), LOG_NUMBER ("tasks", self->count)));
     for (cancel_t *cancel = self->first, *next; cancel != NULL; cancel = next) {
         next = cancel->next;
-        free (cancel);
+        cancel_free (cancel);
     }
     watch_free (&self->again);
     free (self);

@@ -8,6 +8,7 @@
 #ifndef TASKMQ_GATEWAY_LINK_CANCELS_H
 #define TASKMQ_GATEWAY_LINK_CANCELS_H
 
+#include "base/account.h"
 #include "base/settings.h"
 #include "net/loop.h"
 #include "taskmq.h"
@@ -19,6 +20,7 @@ typedef struct cancel {
     cancels_t *all;
     tmq_id_t id;
     const char *message; /* static */
+    account_t *account;  /* whose it is */
     bool owned;
     char owner[TMQ_NAME_LENGTH_MAX + 1];
     uint64_t ticket; /* 0: it is not under way */
@@ -33,7 +35,8 @@ cancels_t *cancels_new (loop_t *loop, const settings_t *settings, const char *ns
 /* Nothing is told any more. Those that are left are told to the log. Accepts NULL. */
 void cancels_free (cancels_t **self);
 /* As link_cancel_kept. */
-bool cancels_add (cancels_t *self, const char *owner, const tmq_id_t *id, const char *message);
+bool cancels_add (cancels_t *self, account_t *account, const char *owner, const tmq_id_t *id,
+                  const char *message);
 /* What the broker, or the library, has answered; the ticket is 0. Frees what is settled. */
 void cancels_came (cancel_t *cancel, int code);
 /* The broker is there: those that wait for it go now. */

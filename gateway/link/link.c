@@ -539,9 +539,10 @@ int link_cancel (link_t *self, link_call_t call, const tmq_id_t *id, const char 
     START (1, tmq_cancel_start, id, message);
 }
 
-bool link_cancel_kept (link_t *self, const char *owner, const tmq_id_t *id, const char *message)
+bool link_cancel_kept (link_t *self, account_t *account, const char *owner, const tmq_id_t *id,
+                       const char *message)
 {
-    return cancels_add (self->cancels, owner, id, message);
+    return cancels_add (self->cancels, account, owner, id, message);
 }
 
 int link_events (link_t *self, link_call_t call, const tmq_id_t *id, uint64_t before,

@@ -162,7 +162,8 @@ void follow_answer (call_t *call, const json_t *answers, follow_fn *fn)
 
 bool follow_cancel (call_t *call, const char *message)
 {
-    return link_cancel_kept (call->exchange->link, owner_of (call->exchange), &call->task, message);
+    return link_cancel_kept (call->exchange->link, call->exchange->account,
+                             owner_of (call->exchange), &call->task, message);
 }
 
 void follow_tell_progress (call_t *call, double done, double total, const char *message)

@@ -309,7 +309,11 @@ uint32_t wait_wanted_ms (const exchange_t *exchange)
     const char *wait = prefer != NULL ? strstr (prefer, "wait=") : NULL;
     if (wait == NULL || (wait > prefer && strchr (" ,;", wait[-1]) == NULL))
         return 0;
-    const unsigned long long seconds = strtoull (wait + strlen ("wait="), NULL, 10);
+    wait += strlen ("wait=");
+    const size_t digits = strspn (wait, "0123456789");
+    if (digits == 0 || (wait[digits] != '\0' && strchr (" \t,;", wait[digits]) == NULL))
+        return 0; /* RFC 7240: a preference that is not understood is passed over */
+    const unsigned long long seconds = strtoull (wait, NULL, 10);
     return seconds < most / 1000 ? (uint32_t) seconds * 1000 : (uint32_t) most;
 }
 

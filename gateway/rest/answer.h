@@ -69,7 +69,7 @@ bool path_id (exchange_t *exchange, tmq_id_t *out);
 /* Tasks carry the name of who submitted them in this label, which nobody else may set. */
 #define PRINCIPAL_LABEL "gw.principal"
 bool owns (const exchange_t *exchange, const tmq_task_t *task);
-/* Seconds of "Prefer: wait=N" in milliseconds, within the limit; 0: not wanted. */
+/* Seconds of "Prefer: wait=N" in milliseconds, cut to the limit; 0: not wanted, or no number. */
 uint32_t wait_wanted_ms (const exchange_t *exchange);
 void entity_tag (char out[ENTITY_TAG_SIZE], const exchange_t *exchange, const tmq_task_t *task);
 /* True if the field (If-None-Match) has that tag, or is "*". */

@@ -12,6 +12,7 @@
 #include "auth/policy.h"
 #include "exposition.h"
 #include "fake_link.h"
+#include "rest/answer.h"
 #include "rest/door.h"
 #include "rest/routes.h"
 
@@ -168,6 +169,37 @@ static void test_a_submit_goes_through (void **state)
     assert_string_equal (fake_link.dedup_key, "");
     complete_submit (TMQ_OK, true);
     assert_answer (200, "\"existing\":true");
+}
+
+/* A wait is cut to what the gateway grants; what is no number of seconds is passed over. */
+static void test_waits_that_are_preferred (void **state)
+{
+    static const struct {
+        const char *prefer;
+        uint32_t ms;
+    } waits[] = {{"wait=30", 30000},
+                 {"wait=60", 60000},
+                 {"wait=61", 60000},
+                 {"wait=99999999999999999999", 60000},
+                 {"return=minimal, wait=5", 5000},
+                 {"wait=5;why, return=minimal", 5000},
+                 {"wait=0", 0},
+                 {"wait=", 0},
+                 {"wait=x", 0},
+                 {"wait=5x", 0},
+                 {"wait=-5", 0},
+                 {"await=5", 0},
+                 {"return=minimal", 0}};
+    (void) state;
+    stage.service.settings.numbers[SETTING_WAIT_MAX] = 60000;
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        char head[160];
+        snprintf (head, sizeof head, "GET /v1/tasks/" ID " HTTP/1.1\r\nPrefer: %s\r\n",
+                  waits[i].prefer);
+        ask (head, "");
+        if (wait_wanted_ms (&stage.exchange) != waits[i].ms)
+            fail_msg ("%s: %u ms", waits[i].prefer, wait_wanted_ms (&stage.exchange));
+    }
 }
 
 /* What was done is not told as not done, because it could not be looked at. */
@@ -416,6 +448,7 @@ int main (void)
         TEST (test_roles),
         TEST (test_foreign_is_as_absent),
         TEST (test_the_way_in),
+        TEST (test_waits_that_are_preferred),
         TEST (test_what_was_done_was_done),
         TEST (test_many_queues),
     };

@@ -9,6 +9,7 @@
 
 #include "base/seats.h"
 #include "events/filters.h"
+#include "link/cancels.h"
 
 enum { SITTERS = 12 };
 
@@ -172,6 +173,55 @@ static void test_filters (void **state)
     account_release (bob);
 }
 
+/* Of cancels that wait for the broker a principal has half. */
+
+static int nobody_there (void *context, cancel_t *cancel)
+{
+    (void) context;
+    (void) cancel;
+    return TMQ_UNREACHABLE;
+}
+
+static int all_settled (void *context, cancel_t *cancel)
+{
+    (void) context;
+    (void) cancel;
+    return TMQ_NOT_FOUND;
+}
+
+static void test_cancels (void **state)
+{
+    (void) state;
+    settings_t settings = {.numbers = {[SETTING_CANCELS_MAX] = 5}};
+    const tmq_id_t id = {.bytes = {1}};
+    account_t *accounts[] = {account_new (), account_new (), account_new ()};
+    static const struct {
+        size_t whose;
+        bool kept;
+    } turns[] = {{0, true}, {0, true}, {0, true}, {0, false}, {1, true}, {1, true}, {2, false}};
+    loop_t *loop = loop_new ();
+    uint64_t kept, dropped;
+    for (int i = 0; i < 2; i++) {
+        cancels_t *cancels =
+            cancels_new (loop, &settings, "default", i == 0 ? nobody_there : all_settled, NULL);
+        for (size_t k = 0; k < sizeof turns / sizeof *turns; k++)
+            assert_int_equal (cancels_add (cancels, accounts[turns[k].whose], NULL, &id, "gone"),
+                              i == 1 || turns[k].kept);
+        cancels_count (cancels, &kept, &dropped);
+        assert_int_equal (kept, i == 0 ? 5 : 0);
+        assert_int_equal (dropped, i == 0 ? 2 : 0);
+        assert_int_equal (accounts[0]->held[HOLD_CANCELS], i == 0 ? 3 : 0);
+        cancels_free (&cancels); /* those that are left are nobody's any more */
+        for (size_t k = 0; k < 3; k++) {
+            assert_int_equal (accounts[k]->held[HOLD_CANCELS], 0);
+            assert_int_equal (accounts[k]->references, 1);
+        }
+    }
+    loop_free (&loop);
+    for (size_t k = 0; k < 3; k++)
+        account_release (accounts[k]);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +230,7 @@ int main (void)
         cmocka_unit_test (test_bytes),
         cmocka_unit_test (test_room_is_known_before_anybody_goes),
         cmocka_unit_test (test_filters),
+        cmocka_unit_test (test_cancels),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
