@@ -217,7 +217,7 @@ TMQ_API void tmq_client_options_clear (tmq_client_options_t *options);
 /* Makes a client and starts its I/O thread, which connects, and reconnects for ever. Does not wait
  * for the connection: operations may be started at once. Copies options.
  * Of several endpoints the one that was good last is tried first. One whose handshake is silent for
- * 1.5 s gives way to the next; in every fifth round it has 6 s, so that a slow one is reached, too.
+ * 1.5 s gives way to the next; one far away has up to 6 s, as has each in every tenth round.
  * Codes: TMQ_INVALID (an option, named in the text; an endpoint that is no URI is one, and so is
  * one more than TMQ_ENDPOINTS_MAX, or a list that tmq_whoami_t has no room for),
  * TMQ_NOT_AUTHENTICATED (a key is missing or cannot be used; the text says what to do),

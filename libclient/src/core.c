@@ -392,6 +392,13 @@ void core_link_failed (core_t *self, uint64_t connection, int code, const char *
     settle (self);
 }
 
+void core_link_reached (core_t *self, uint64_t connection, int64_t now_ms)
+{
+    core_link_hear_time (&self->link, now_ms);
+    if (core_link_has_connection (&self->link) && connection == self->link.connection)
+        core_link_reach (&self->link);
+}
+
 void core_link_greeted (core_t *self, uint64_t connection, int64_t now_ms)
 {
     core_link_hear_time (&self->link, now_ms);

@@ -51,6 +51,8 @@ typedef struct core_wanted {
 } core_wanted_t;
 core_wanted_t core_link_wanted (const core_t *self);
 
+/* The connection has come to its peer, which is to shake hands. */
+void core_link_reached (core_t *self, uint64_t connection, int64_t now_ms);
 /* The handshake of the connection is done. Until then one of several endpoints gets little time. */
 void core_link_greeted (core_t *self, uint64_t connection, int64_t now_ms);
 

@@ -259,7 +259,7 @@ static void a_silent_one_gives_way_to_the_next (void **state)
     (void) state;
     core_config_t config = pair_config ();
     rig_t *rig = rig_new (&config);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < CORE_LINK_PATIENT_EACH - 1; i++)
         for (size_t k = 0; k < 2; k++)
             assert_int_equal (silence_ms (rig, k), CORE_LINK_SILENT_MS);
     for (size_t k = 0; k < 2; k++) /* a slow one is not given up for ever */
@@ -303,6 +303,26 @@ static void the_only_one_and_one_that_shook_hands_have_their_time (void **state)
     assert_int_equal (silence_ms (rig, 0),
                       CORE_LINK_SILENT_MS); /* a new connection is a stranger */
     rig_free (rig);
+}
+
+/* Who is far away is slow in each step of a handshake, and who stands still is not. */
+static void one_far_away_has_more_time (void **state)
+{
+    static const int64_t reach_ms[] = {0, 1, 100, 500, 1000};
+    static const int64_t patience_ms[] = {1500, 1508, 2300, 5500, 6000};
+    (void) state;
+    core_config_t config = pair_config ();
+    for (size_t i = 0; i < sizeof reach_ms / sizeof *reach_ms; i++) {
+        rig_t *rig = rig_new (&config);
+        until_wanted (rig);
+        const uint64_t connection = core_link_wanted (rig->core).connection;
+        assert_true (rig_take (rig));
+        rig_pass (rig, reach_ms[i]);
+        core_link_reached (rig->core, connection, rig->now_ms);
+        core_link_reached (rig->core, connection + 1, rig->now_ms + 1); /* another one */
+        assert_int_equal (core_next_due (rig->core) - rig->now_ms, patience_ms[i] - reach_ms[i]);
+        rig_free (rig);
+    }
 }
 
 static void assert_reason (rig_t *rig, const char *text)
@@ -590,6 +610,7 @@ int main (void)
         cmocka_unit_test (a_pause_of_the_process_is_not_silence),
         cmocka_unit_test (pauses_grow_and_endpoints_take_turns),
         cmocka_unit_test (a_silent_one_gives_way_to_the_next),
+        cmocka_unit_test (one_far_away_has_more_time),
         cmocka_unit_test (the_only_one_and_one_that_shook_hands_have_their_time),
         cmocka_unit_test (behind_a_lost_link_a_round_has_one_pause),
         cmocka_unit_test (the_tries_in_a_second_are_bounded),

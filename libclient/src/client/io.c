@@ -233,14 +233,20 @@ static void ended (tmq_client_t *client, transport_end_t end)
 /* Looks at what became of the connection. */
 static void watch (tmq_client_t *client)
 {
+    const bool was_reached = client->transport.reached;
     const bool was_ready = client->transport.ready;
     const uint64_t connection = client->transport.connection;
     const transport_end_t end = transport_watch (&client->transport);
-    if (client->transport.ready && !was_ready) {
+    const bool reached = client->transport.reached && !was_reached;
+    const bool ready = client->transport.ready && !was_ready;
+    if (reached || ready)
         pthread_mutex_lock (&client->lock);
+    if (reached)
+        core_link_reached (client->core, connection, client_now_ms ());
+    if (ready)
         core_link_greeted (client->core, connection, client_now_ms ());
+    if (reached || ready)
         pthread_mutex_unlock (&client->lock);
-    }
     ended (client, end);
 }
 

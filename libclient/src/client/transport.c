@@ -22,9 +22,10 @@ enum {
     FRAME_BYTES_MAX = TMQ_FRAME_BYTES_MAX + 64, /* CURVE adds 33 */
     KEEPALIVE_IDLE_S = 10,
     RECONNECT_NEVER_MS = 24 * 60 * 60 * 1000,
-    WATCHED_EVENTS = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED |
-                     ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
-                     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
+    WATCHED_EVENTS = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_CLOSED |
+                     ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_DISCONNECTED |
+                     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                     ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
     ZAP_TEMPORARY = 300 /* the broker cannot tell now; 400 and 500 are its last word */
 };
 
@@ -40,6 +41,7 @@ static void transport_close (transport_t *self)
     self->monitor = NULL;
     self->connection = 0;
     self->met = false;
+    self->reached = false;
     self->ready = false;
 }
 
@@ -241,6 +243,9 @@ transport_end_t transport_watch (transport_t *self)
             self->monitor_news = false;
             continue;
         }
+        self->reached = self->reached || event == ZMQ_EVENT_CONNECTED;
+        if (event == ZMQ_EVENT_CONNECTED)
+            continue;
         self->met = self->met || !is_nobody (event);
         if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
             return end_of (event, value);

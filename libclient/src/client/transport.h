@@ -45,6 +45,7 @@ typedef struct transport {
     bool monitor_news;   /* the monitor may have something to tell */
     uint64_t connection; /* the core's number of it, 0: none */
     bool met;            /* somebody was there */
+    bool reached;        /* the peer's machine has taken the connection, perhaps for nobody */
     bool ready;          /* the handshake with the peer is done */
     int wake_fd;         /* becomes readable when another thread wants us */
 } transport_t;

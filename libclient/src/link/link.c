@@ -286,14 +286,16 @@ unsigned core_link_settle (core_link_t *self)
 
 /* Hello and welcome. */
 
-/* Beside a machine that is gone or stands still, another one may have taken over; but a broker far
- * away is slow each time, so it has its whole time now and then. Whose handshake is done has it
- * anyway. */
+/* Beside a machine that is gone or stands still, another one may have taken over; but one that is
+ * far away is slow in each step of its handshake, and one that is busy has its whole time now and
+ * then. Whose handshake is done has it anyway. */
 static int64_t hello_patience (const core_link_t *self)
 {
+    const int64_t whole_ms = (int64_t) self->heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
+    const int64_t turn_ms = CORE_LINK_SILENT_MS + CORE_LINK_REACH_TIMES * self->reach_ms;
     bool in_turn = self->config->endpoints_count > 1 && !self->greeted &&
                    self->failures % CORE_LINK_PATIENT_EACH != CORE_LINK_PATIENT_EACH - 1;
-    return in_turn ? CORE_LINK_SILENT_MS : (int64_t) self->heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
+    return in_turn && turn_ms < whole_ms ? turn_ms : whole_ms;
 }
 
 void core_link_say_hello (core_link_t *self)
@@ -304,11 +306,22 @@ void core_link_say_hello (core_link_t *self)
     self->due_ms = self->hello_ms + hello_patience (self);
 }
 
+static void judge_again (core_link_t *self)
+{
+    if (self->stage == CORE_LINK_HELLO)
+        self->due_ms = self->hello_ms + hello_patience (self);
+}
+
+void core_link_reach (core_link_t *self)
+{
+    self->reach_ms = self->now_ms - self->begun_ms;
+    judge_again (self);
+}
+
 void core_link_greet (core_link_t *self)
 {
     self->greeted = true;
-    if (self->stage == CORE_LINK_HELLO)
-        self->due_ms = self->hello_ms + hello_patience (self);
+    judge_again (self);
 }
 
 static void give_up_hello (core_link_t *self)
@@ -456,6 +469,8 @@ bool core_link_tick (core_link_t *self)
         self->stage = CORE_LINK_OPENING;
         self->connection++;
         self->greeted = false;
+        self->begun_ms = self->now_ms;
+        self->reach_ms = 0;
         self->hello_due = true;
         self->due_ms = self->now_ms + CONNECT_MS;
         begin_reason (self);

@@ -34,10 +34,10 @@ typedef enum core_link_news {
 } core_link_news_t;
 
 enum {
-    CORE_LINK_SILENT_MS = 1500, /* of several endpoints: until a silent handshake gives way */
-    CORE_LINK_PATIENT_EACH =
-        5,                     /* rounds, of which the last one waits as long as for a single one */
-    CORE_LINK_REASONS_MAX = 8, /* endpoints that a text names, the first ones */
+    CORE_LINK_SILENT_MS = 1500,  /* of several endpoints: until a silent handshake gives way, … */
+    CORE_LINK_REACH_TIMES = 8,   /* … and so many times what it took to reach the peer */
+    CORE_LINK_PATIENT_EACH = 10, /* rounds, of which the last waits as long as for a single one */
+    CORE_LINK_REASONS_MAX = 8,   /* endpoints that a text names, the first ones */
     CORE_LINK_REASON_BYTES = 96, /* of the reason of one of several */
     CORE_LINK_TEXT_BYTES = 512   /* of all of them */
 };
@@ -60,6 +60,8 @@ typedef struct core_link {
     size_t tried;      /* endpoints since the last pause */
     unsigned missed;   /* heartbeats without any message since */
     bool hello_due;
+    int64_t begun_ms; /* when the newest connection was */
+    int64_t reach_ms; /* that it took to its peer, as far as that is known */
     bool greeted;     /* the newest connection's handshake is done */
     int64_t hello_ms; /* when the hello left */
     bool heard;       /* something was received since the last heartbeat */
@@ -91,6 +93,8 @@ bool core_link_is_up (const core_link_t *self);
 
 /* The handshake of the connection is done: somebody is there, and has his time for an answer. */
 void core_link_greet (core_link_t *self);
+/* The peer is reached, and its handshake is to begin: how long that took tells how far it is. */
+void core_link_reach (core_link_t *self);
 /* The connection ended. code: see core_link_failed. */
 void core_link_ended (core_link_t *self, int code, const char *text);
 /* The connection could not be made, because certainly nobody is there. */
