@@ -6,6 +6,7 @@
  * nobody and swept, a former owner changes nothing, damage is told and healed; and a depot before
  * it tells nobody that a blob is there before the database has it. */
 #include <libpq-fe.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "blobs/depot.h"
 #include "store/postgresql/pg_instance.h"
 #include "store_fixture.h"
+#include "support/timing.h"
 #include "types.h"
 
 enum { BYTES = 2 * VAULT_PUT_BYTES + VAULT_PIECE_BYTES + 77, PART = TMQ_PART_BYTES_MAX };
@@ -156,6 +158,45 @@ static void what_was_not_ended_is_swept (void **state)
     expect_number ("SELECT count (*) FROM blob", 0);
     expect (vault->end (vault->context, number, hash, &done, &word), TMQ_OK);
     assert_false (done);
+}
+
+static void *sweep_run (void *context)
+{
+    bool *more = context;
+    return vault->sweep (vault->context, NULL, 0, more, &word) == TMQ_OK ? context : NULL;
+}
+
+/* The end of a put whose answer was lost takes effect when the sweep has found it without a name
+ * already: what has one now stays. */
+static void what_got_its_name_meanwhile_is_not_swept (void **state)
+{
+    (void) state;
+    char sql[256];
+    pthread_t sweeper;
+    bool more = false;
+    void *good = NULL;
+    int64_t number = put_until (BYTES);
+    PGconn *lost = PQconnectdb (store_fixture_options (fixture)->uri);
+    snprintf (sql, sizeof sql,
+              "SET search_path = %s; BEGIN; SELECT 1 FROM fence WHERE part = 'b' FOR UPDATE",
+              store_fixture_schema (fixture));
+    PQclear (PQexec (lost, sql));
+    snprintf (sql, sizeof sql, "UPDATE blob SET whole = true WHERE id = %lld", (long long) number);
+    PQclear (PQexec (lost, sql));
+    assert_int_equal (PQtransactionStatus (lost), PQTRANS_INTRANS);
+    assert_int_equal (pthread_create (&sweeper, NULL, sweep_run, &more), 0);
+    WAIT_FOR (store_fixture_sql (fixture, "SELECT count (*) FROM pg_stat_activity WHERE"
+                                          " application_name LIKE 'taskmq blobs %'"
+                                          " AND wait_event_type = 'Lock'") == 1,
+              TIMING_PATIENCE_MS);
+    PQclear (PQexec (lost, "COMMIT"));
+    assert_int_equal (PQtransactionStatus (lost), PQTRANS_IDLE);
+    PQfinish (lost);
+    assert_int_equal (pthread_join (sweeper, &good), 0);
+    assert_non_null (good);
+    sweep_all ();
+    expect_contents (0);
+    expect_number ("SELECT sum (octet_length (bytes)) FROM blob_chunk", BYTES);
 }
 
 static void a_former_owner_changes_nothing (void **state)
@@ -485,11 +526,17 @@ int main (void)
     assert_true (sodium_init () >= 0);
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, fixture_teardown)
-        TEST (what_was_put_is_read_again),      TEST (what_was_not_ended_is_swept),
-        TEST (a_former_owner_changes_nothing),  TEST (a_stuck_put_holds_up_nobody),
-        TEST (what_is_removed_was_not_touched), TEST (another_machine_has_what_was_acknowledged),
-        TEST (a_cut_link_acknowledges_nothing), TEST (damage_is_told_and_healed),
-        TEST (a_damaged_file_is_not_put),       TEST (files_of_before_are_brought),
+        TEST (what_was_put_is_read_again),
+        TEST (what_was_not_ended_is_swept),
+        TEST (what_got_its_name_meanwhile_is_not_swept),
+        TEST (a_former_owner_changes_nothing),
+        TEST (a_stuck_put_holds_up_nobody),
+        TEST (what_is_removed_was_not_touched),
+        TEST (another_machine_has_what_was_acknowledged),
+        TEST (a_cut_link_acknowledges_nothing),
+        TEST (damage_is_told_and_healed),
+        TEST (a_damaged_file_is_not_put),
+        TEST (files_of_before_are_brought),
         TEST (both_places_are_collected),
 #undef TEST
     };

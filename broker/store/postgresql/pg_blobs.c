@@ -90,7 +90,11 @@ static const char *const TEXTS[STATEMENTS] = {
                    " SELECT (SELECT bytes FROM done) FROM own",
     [FIND_TORN] = "SELECT id, bytes FROM blob WHERE shard = $1::int2 AND NOT whole"
                   " AND id <> ALL ($2::int8[]) ORDER BY id DESC NULLS LAST LIMIT 1",
-    [SWEEP] = OWN ", done AS (DELETE FROM blob_chunk c USING own WHERE c.blob = $3::int8"
+    /* The end of a lost connection may be given its name just now: the row is looked at again, as
+     * it is behind the lock. */
+    [SWEEP] = OWN ", torn AS MATERIALIZED (SELECT b.id FROM blob b, own WHERE b.id = $3::int8"
+                  " AND NOT b.whole FOR UPDATE OF b),"
+                  " done AS (DELETE FROM blob_chunk c USING torn WHERE c.blob = $3::int8"
                   " AND c.n >= $4::int4 AND c.n < $5::int4) SELECT 1 FROM own",
     [FORGET] = OWN ", done AS (DELETE FROM blob b USING own WHERE b.id = $3::int8 AND NOT b.whole"
                    " AND NOT EXISTS (SELECT 1 FROM blob_chunk c WHERE c.blob = $3::int8))"
