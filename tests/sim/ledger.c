@@ -10,6 +10,7 @@
  * The plain tables of the model stand beside them. Whatever the engine asks both are asked, and the
  * answers must be the same: so a mark that stays, a filter that is forgotten, a count that is wrong
  * and a page that ends too far are seen at once, whatever a client makes of them. */
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,16 @@ void ledger_clean (pid_t process)
     rmdir (directory);
 }
 
+/* No other process opens these files: locks that only this one sees are enough, and cost no calls. */
+static void lock_within (void)
+{
+    static bool done;
+    if (!done) {
+        done = true;
+        sqlite3_vfs_register (sqlite3_vfs_find ("unix-excl"), 1);
+    }
+}
+
 void ledger_make (world_t *world)
 {
     if (world->options.tables == 0) {
@@ -131,6 +142,7 @@ void ledger_make (world_t *world)
     }
     ledger_t *self = calloc (1, sizeof *self);
     world->broker->ledger = self;
+    lock_within ();
     fault_vfs_install ();
     fault_vfs_skip_syncs (true); /* a loss of power is the journal's matter, here and store_power */
     log_configure (LOG_LEVEL_ERROR, false);
