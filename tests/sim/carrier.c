@@ -51,9 +51,6 @@ static bool may_have (const known_t *task)
 void carrier_draw (const client_t *client, known_t *task)
 {
     uint32_t index = model_index (task->id.bytes);
-    if (client->world->options.brokers > 1) {
-        return; /* a blob is a file of one host */
-    }
     if (index % NAMED_BY == 1 && task->dedup_key[0] == '\0' && may_have (task)) {
         task->blob = 1 + depot_draw (client, index / NAMED_BY % SIM_BLOBS);
         task->payload_bytes = 0;
@@ -227,7 +224,8 @@ static void was_read (world_t *world, const reading_t *reading, const Taskmq__Re
         check_bytes (world, reading, blob, reply->blob_part, body);
     } else if (reply->code == TMQ_NO_BLOB && record != NULL && blob < SIM_BLOBS &&
                reading->part == PART_PAYLOAD && reading->accepted &&
-               !(world->depot.files[blob].damaged && strstr (reply->text, "damaged") != NULL)) {
+               !(world->broker->depot.files[blob].damaged &&
+                 strstr (reply->text, "damaged") != NULL)) {
         sim_fail (world, "R8: the payload of task %u, blob %u, cannot be read: %s", index, blob,
                   reply->text);
     }

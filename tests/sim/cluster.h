@@ -54,7 +54,7 @@ typedef struct place {
     uint64_t batch;
 } place_t;
 
-typedef enum fence { FENCE_COMMITS, FENCE_WRITES, FENCES } fence_t;
+typedef enum fence { FENCE_COMMITS, FENCE_WRITES, FENCE_BLOBS, FENCES } fence_t;
 
 typedef struct shard {
     uint64_t epoch;
@@ -86,12 +86,30 @@ typedef enum ask_kind {
     ASK_BEAT,
     ASK_APPEND,
     ASK_RELEASE,
+    ASK_BLOB_KEEP, /* whether a blob is there, which touches it */
+    ASK_BLOB_BEGIN,
+    ASK_BLOB_PUT,
+    ASK_BLOB_REMOVE,
+    ASK_BLOB_FIND, /* something without a name */
+    ASK_BLOB_SWEEP,
+    ASK_BLOB_READ,
     ASK_SETTLE, /* what became of the commit in doubt; several statements from here on */
     ASK_WRITE,
     ASK_TAKE,
     ASK_REPLAY,
+    ASK_BLOB_END,
     ASK_KINDS
 } ask_kind_t;
+
+/* What is asked of the blobs. */
+typedef struct vault_ask {
+    uint32_t blob;
+    uint64_t number; /* of the put, or of what is swept */
+    uint32_t from;   /* PUT: the units */
+    uint32_t units;
+    int64_t touched_ms;          /* REMOVE: when it was listed */
+    uint64_t in_hand[SIM_BLOBS]; /* FIND: not these numbers */
+} vault_ask_t;
 
 typedef struct ask {
     ask_kind_t kind;
@@ -103,6 +121,7 @@ typedef struct ask {
     const parcels_t *parcels; /* WRITE: the asker's, copied */
     bool again;               /* WRITE: nobody knows what became of it before … */
     uint64_t written;         /* … this was */
+    vault_ask_t vault;        /* BLOB_… */
 } ask_t;
 
 typedef enum answer_code {
@@ -123,13 +142,14 @@ typedef struct answer {
     uint32_t timeline; /* the server's */
     uint64_t newest;
     uint64_t replayed;
+    bool good;       /* of blobs: KEEP, READ and END */
+    uint64_t number; /* … BEGIN, and FIND (0: none) */
 } answer_t;
 
 /* A process's end of a connection. */
 typedef struct backend backend_t;
 typedef struct session {
     backend_t *backend; /* works for it; NULL: none does */
-    uint32_t pid;       /* of the newest one */
     bool asks;
     int64_t lost_ms;      /* the connection is, then */
     uint32_t incarnation; /* of the database that it is connected to; 0: to none */
@@ -137,10 +157,10 @@ typedef struct session {
 
 /* Of the server process. */
 struct backend {
-    uint32_t pid;
     uint32_t host;
     bool heard; /* the asker waits */
     bool sent;  /* the statement is under way, and needs no asker any more */
+    bool told;  /* to end */
     bool killed;
     bool done;
     ask_t ask;
@@ -159,7 +179,7 @@ struct backend {
     backend_t *next;
 };
 
-enum { LOCK_SHARD, LOCK_COMMITS, LOCK_WRITES, LOCKS };
+enum { LOCK_SHARD, LOCK_COMMITS, LOCK_WRITES, LOCK_BLOBS, LOCKS };
 
 /* A failover that lost something, or after which a new history begins: the story ends here, and
  * only I17 is judged. */
@@ -172,15 +192,32 @@ typedef struct cut {
     place_t newest; /* that was lost */
 } cut_t;
 
+/* Blobs: puts, of which one at most is whole under the name of its blob. */
+typedef struct vault_row {
+    uint64_t number;
+    uint32_t blob;
+    uint64_t pieces; /* a bit for each unit */
+    bool whole;
+    int64_t touched_ms;
+} vault_row_t;
+
+typedef struct vault {
+    vault_row_t *rows;
+    size_t count;
+    size_t capacity;
+    uint64_t newest;
+} vault_t;
+
 typedef struct database {
     shard_t shard;
     parcels_t journal;
+    vault_t vault;
     backend_t *backends;
     backend_t *locks[LOCKS];
-    uint32_t next_pid;
     uint32_t timeline;
     uint32_t incarnation; /* counts its ends */
-    uint64_t highest;     /* epoch that was ever begun */
+    uint64_t highest;     /* epoch that was begun in … */
+    uint64_t highest_of;  /* … this generation */
     int64_t down_until;
     int64_t full_until;  /* its disk is */
     int64_t failover_ms; /* when it comes; SIM_END_OF_TIME: never */
@@ -228,7 +265,11 @@ typedef struct host {
     talk_t own;
     beat_watch_t watch;
     shard_t seen;
-    uint32_t seen_timeline; /* the server's, then */
+    uint32_t seen_timeline;  /* the server's, then */
+    uint32_t whole;          /* incarnation of the database that is known to have all, … */
+    uint32_t whole_timeline; /* … and its timeline */
+    bool owned_then;         /* when it went around its loop before it stood still */
+    bool forgotten; /* its epoch is lost, and it stands still until another one begins that */
     int64_t next_look_ms;
     int64_t missed_ms; /* the newest look that had no answer */
     uint32_t tries;
@@ -255,10 +296,11 @@ typedef struct host {
     int64_t appended_ms; /* by its clock: sent last */
     int64_t again_ms;
     int64_t pause_ms;
-    bool doubted;      /* the one that is being made, or was by a session before */
-    int64_t commit_at; /* after one that found no space */
-    uint32_t old_pid;
-    uint64_t last; /* acknowledged batch of this epoch */
+    bool doubted;            /* the one that is being made, or was by a session before */
+    bool never;              /* … and is not made again: there is no space */
+    uint64_t settle_written; /* what was written back when that was asked first */
+    int64_t commit_at;       /* after one that found no space */
+    uint64_t last;           /* acknowledged batch of this epoch */
     /* Write-backs. */
     talk_t write;
     writing_t writing;
@@ -270,6 +312,9 @@ typedef struct host {
     /* A start over for want of space, with what has no rows yet. */
     bool starts_over;
     uint64_t overlaid; /* the newest batch that look-ups see though it has no rows; 0: none */
+    /* Blobs. */
+    talk_t blobs;
+    bool blobs_lost; /* its connection was, and who worked for it may still */
     /* What will happen to it. */
     trouble_t trouble;
     uint32_t trouble_in; /* so many points of its loop */
@@ -300,6 +345,16 @@ void database_faults (world_t *world);
 void database_step (world_t *world);
 int64_t database_next_ms (const world_t *world);
 
+/* vault.c */
+
+/* The blob is there, with all its bytes; NULL: it is not. */
+const vault_row_t *vault_find (const world_t *world, uint32_t blob);
+/* What only looks, … */
+void vault_look (const world_t *world, backend_t *self);
+/* … and what changes something, which becomes durable. */
+void vault_commit (world_t *world, backend_t *self);
+void vault_free (database_t *database);
+
 /* talk.c */
 
 void talk_ask (world_t *world, talk_t *self, const ask_t *ask);
@@ -308,8 +363,10 @@ answer_code_t talk_answer (world_t *world, talk_t *self, answer_t *out);
 /* The process is gone, or does not wait any longer. */
 void talk_drop (world_t *world, talk_t *self);
 int64_t talk_next_ms (const world_t *world, const talk_t *self);
-/* pid 0: all of this host. Not `except`. */
-void backends_end (world_t *world, uint32_t pid, uint32_t host, const backend_t *except);
+/* Those of a host that are named as the ones that ask for this, or with ASK_KINDS all of them, are
+ * told to end, but for `except`. Returns how many there are: what they are in the middle of they may
+ * still finish. */
+size_t backends_end (world_t *world, ask_kind_t like, uint32_t host, const backend_t *except);
 void backends_step (world_t *world);
 void backends_die (world_t *world);
 int64_t backends_next_ms (const world_t *world);
@@ -324,9 +381,13 @@ int64_t host_world_ms (const world_t *world, int64_t own_ms);
 int64_t host_wall_ms (const world_t *world);
 int64_t hosts_latest_wall_ms (world_t *world);
 bool host_reaches (const world_t *world);
-/* Its beat has found all that was acknowledged on this timeline, and the epoch is its own: else
+/* All that was acknowledged was found since the database began anew, and the epoch is its own: else
  * nothing is read, for tables of another time do not fit what it has in memory. */
 bool host_has_looked (const world_t *world);
+/* It was found, just now. */
+void host_found_whole (world_t *world);
+/* Another one began behind it: a later epoch, or the same one where the database lost its. */
+bool host_is_over (const world_t *world);
 /* The process ends, and another one starts later. */
 void host_end (world_t *world, const char *why);
 void hosts_step (world_t *world);

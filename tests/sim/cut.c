@@ -29,7 +29,9 @@ void cut_check_healed (world_t *world)
     database_t *self = world->database;
     cut_t *cut = &self->cut;
     place_t written = self->shard.written;
-    if (cut->lost && written.epoch == cut->newest.epoch && written.batch >= cut->newest.batch) {
+    bool same = self->shard.generation == cut->generation;
+    if (cut->lost && same && written.epoch == cut->newest.epoch &&
+        written.batch >= cut->newest.batch) {
         sim_log (world, "what was lost is written back");
         cut->lost = false;
     }
@@ -50,7 +52,7 @@ void cut_check_output (world_t *world)
     const database_t *database = world->database;
     const host_t *host = world->broker->host;
     const cut_t *cut = &database->cut;
-    if (host->epoch < database->shard.epoch) {
+    if (host_is_over (world)) {
         sim_fail (world, "A101: epoch %llu tells something, and epoch %llu has begun",
                   (unsigned long long) host->epoch, (unsigned long long) database->shard.epoch);
     }

@@ -20,6 +20,7 @@ enum {
     LOST_EPOCH_MS_MAX = 5000,
     SILENCE_LOST = 900, /* of 1,000: what is lost began after a silence, … */
     SILENCE_MS = 10000, /* … of at least so long */
+    LOST_IS_SILENT = 950,
     ACKNOWLEDGED_MS_MAX = 3000,
     FULL_MS_MAX = 6000,
     FULL_MS_FEW = 1000,
@@ -68,6 +69,7 @@ void database_free (world_t *world)
     backends_die (world);
     forget_log (self);
     parcels_free (&self->journal);
+    vault_free (self);
     free (self);
     world->database = NULL;
 }
@@ -183,13 +185,21 @@ static void apply (world_t *world, const change_t *change)
     self->shard = change->shard;
 }
 
+/* A later epoch began, or the same one again where the database lost it. */
+static bool is_over (const database_t *self, const parcel_t *parcel)
+{
+    const shard_t *shard = &self->shard;
+    return parcel->epoch < shard->epoch ||
+           (parcel->epoch == shard->epoch && parcel->generation != shard->generation);
+}
+
 /* What the checker says of a batch that is about to become durable. */
 static void judge (world_t *world, const parcel_t *parcel)
 {
     database_t *self = world->database;
     broker_t *turn = world->broker;
     const batch_t *batch = parcel->batch;
-    if (parcel->epoch < self->shard.epoch) {
+    if (is_over (self, parcel)) {
         sim_fail (world, "I14: batch %llu of epoch %llu becomes durable, epoch %llu has begun",
                   (unsigned long long) batch->no, (unsigned long long) parcel->epoch,
                   (unsigned long long) self->shard.epoch);
@@ -209,10 +219,12 @@ static void judge (world_t *world, const parcel_t *parcel)
 /* Rows of an epoch that is over would stand over newer ones. */
 static void judge_written (world_t *world, const change_t *change)
 {
-    uint64_t epoch = world->database->shard.epoch;
-    if (change->written.count > 0 && change->from.epoch < epoch) {
+    const database_t *self = world->database;
+    bool replays = change->forgets_before;
+    if (change->written.count > 0 && (replays ? change->from.epoch < self->shard.epoch
+                                              : is_over (self, change->written.list[0]))) {
         sim_fail (world, "I14: epoch %llu writes rows back, and epoch %llu has begun",
-                  (unsigned long long) change->from.epoch, (unsigned long long) epoch);
+                  (unsigned long long) change->from.epoch, (unsigned long long) self->shard.epoch);
     }
 }
 
@@ -352,6 +364,16 @@ static size_t draw_loss (world_t *world)
     return left;
 }
 
+/* Whose epoch is lost learns of it late, perhaps when another one has begun the same. */
+static void silence_lost (world_t *world)
+{
+    hosts_turn_owner (world);
+    if (world->broker->engine != NULL && sim_fault (world, LOST_IS_SILENT)) {
+        host_freeze (world, SILENCE_MS);
+        world->broker->host->forgotten = true;
+    }
+}
+
 /* A standby that did not have all is promoted. */
 static void fail_over (world_t *world)
 {
@@ -373,6 +395,9 @@ static void fail_over (world_t *world)
     self->failed_over = true;
     self->failover_ms = SIM_END_OF_TIME;
     go_down (world, PROMOTION_MS_MAX);
+    if (world->options.failover == SIM_FAILOVER_ADOPTION) {
+        silence_lost (world);
+    }
     if (commits) {
         cut_happens (world, acknowledged, newest);
     }

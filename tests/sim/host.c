@@ -105,9 +105,25 @@ bool host_has_looked (const world_t *world)
     const host_t *self = world->broker->host;
     const database_t *database = world->database;
     unsigned bug = world->options.planted_bug;
-    bool looked = database->timeline == self->timeline || bug == ENGINE_BUG_READ_UNLOOKED;
-    bool own = database->shard.epoch == self->epoch || bug == ENGINE_BUG_READ_OF_LATER;
-    return looked && own;
+    bool looked = database->incarnation == self->whole || bug == ENGINE_BUG_READ_UNLOOKED;
+    bool own = bug == ENGINE_BUG_READ_OWNED_EARLY ? self->owned_then
+                                                  : database->shard.epoch == self->epoch;
+    return looked && (own || bug == ENGINE_BUG_READ_OF_LATER);
+}
+
+void host_found_whole (world_t *world)
+{
+    host_t *self = world->broker->host;
+    self->whole = world->database->incarnation;
+    self->whole_timeline = world->database->timeline;
+}
+
+bool host_is_over (const world_t *world)
+{
+    const host_t *self = world->broker->host;
+    const shard_t *shard = &world->database->shard;
+    return self->epoch < shard->epoch ||
+           (self->epoch == shard->epoch && self->generation != shard->generation);
 }
 
 /* Looking at the owner. */
@@ -227,7 +243,7 @@ static void take (world_t *world)
     case ANSWER_OK: took (world, &answer); break;
     case ANSWER_BUSY:
         if (self->seen.owner != SIM_NOBODY) {
-            backends_end (world, 0, (uint32_t) self->seen.owner, self->own.backend);
+            backends_end (world, ASK_KINDS, (uint32_t) self->seen.owner, self->own.backend);
         }
         if (++self->tries < TRIES_MAX) {
             try_to_take (world);
@@ -270,6 +286,8 @@ static void serve (world_t *world, const answer_t *answer)
     boot.generation = self->generation;
     boot.recovered_batches = answer->replayed;
     self->life = LIFE_SERVES;
+    self->commit.incarnation = self->write.incarnation = self->whole;
+    self->owned_then = true;
     broker_serve (world, &boot);
     if (world->options.host_crash > 0 && sim_fault (world, DIES_YOUNG)) {
         self->trouble = TROUBLE_CRASH;
@@ -302,6 +320,7 @@ void host_end (world_t *world, const char *why)
     talk_drop (world, &self->own);
     broker_gone (world);
     self->life = LIFE_DOWN;
+    self->forgotten = false;
     self->trouble = TROUBLE_NONE;
     world->broker->start_ms = world->mono_ms + rng_between (&world->rng, 1, START_MS_MAX);
 }
@@ -422,7 +441,7 @@ void hosts_log (world_t *world)
 static void wake (world_t *world)
 {
     broker_t *broker = world->broker;
-    if (world->mono_ms < broker->frozen_until) {
+    if (world->mono_ms < broker->frozen_until && !broker->host->forgotten) {
         broker->frozen_until = world->mono_ms;
         broker->host->next_beat_ms = own_now (world);
         broker->host->commit_at = 0;
@@ -464,6 +483,7 @@ static void live (world_t *world)
     case LIFE_BEATS:
         if (self->beats.valid_until != INT64_MIN) {
             self->life = LIFE_REPLAYS;
+            host_found_whole (world); /* it has acknowledged nothing yet */
             self->next_look_ms = world->mono_ms;
             if (sim_fault (world, DIES_BEFORE_REPLAY)) {
                 host_end (world, "dies between taking over and the replay");
@@ -483,7 +503,8 @@ static void host_step (world_t *world)
         return;
     }
     live (world);
-    if (is_owner (self)) {
+    bool releases = self->life == LIFE_STOPS && self->own.asks;
+    if (is_owner (self) && !releases) {
         keeping_beat (world);
     }
     bool serves = world->broker->engine != NULL;
@@ -491,6 +512,9 @@ static void host_step (world_t *world)
         world->model->written = self->written; /* as this process knows it */
         world->model->overlaid = self->overlaid > self->written;
         broker_turn (world);
+        if (world->mono_ms >= world->broker->frozen_until + SIM_LOOK_MS) {
+            self->owned_then = world->database->shard.epoch == self->epoch;
+        }
     } else if (self->life != LIFE_DOWN) {
         host_point (world);
     }

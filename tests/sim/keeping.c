@@ -79,7 +79,10 @@ void keeping_begin (world_t *world)
     self->committing = COMMITS_NOTHING;
     self->writing = WRITES_NOTHING;
     self->away_since = 0;
-    self->stalled = self->starts_over = self->doubted = false;
+    self->stalled = self->starts_over = self->doubted = self->never = false;
+    self->beat.incarnation = self->commit.incarnation = self->write.incarnation = 0;
+    self->blobs.incarnation = 0;
+    self->blobs_lost = true;
     self->commit_at = 0;
     self->overlaid = 0;
 }
@@ -136,12 +139,12 @@ static void begin_look (world_t *world)
 }
 
 /* What is written back is not in memory any more, and would be read from tables without it. */
-static bool lacks_written (const world_t *world, place_t written)
+static bool lacks_written (const world_t *world, place_t written, uint64_t known)
 {
     const host_t *self = world->broker->host;
-    bool lacks = written.epoch < self->epoch ||
-                 (written.epoch == self->epoch && written.batch < self->written_then);
-    return self->served_then && lacks && world->options.planted_bug != ENGINE_BUG_WRITTEN_CUT &&
+    bool lacks =
+        written.epoch < self->epoch || (written.epoch == self->epoch && written.batch < known);
+    return lacks && world->options.planted_bug != ENGINE_BUG_WRITTEN_CUT &&
            world->options.planted_bug != ENGINE_BUG_WRITTEN_OF_OTHERS;
 }
 
@@ -149,7 +152,7 @@ static void found_whole (world_t *world, const answer_t *answer)
 {
     host_t *self = world->broker->host;
     /* What an epoch that is over has left says nothing, and it may have ended since the beat. */
-    bool over = answer->shard.epoch > self->epoch;
+    bool over = answer->shard.epoch != self->epoch;
     if (over && world->options.planted_bug != ENGINE_BUG_LOOK_OF_ANYBODY) {
         fenced (world);
         return;
@@ -158,7 +161,7 @@ static void found_whole (world_t *world, const answer_t *answer)
         rolled_back (world, "a commit");
         return;
     }
-    if (lacks_written (world, answer->shard.written)) {
+    if (self->served_then && lacks_written (world, answer->shard.written, self->written_then)) {
         rolled_back (world, "a write-back");
         return;
     }
@@ -170,6 +173,7 @@ static void found_whole (world_t *world, const answer_t *answer)
         return;
     }
     self->timeline = answer->timeline;
+    host_found_whole (world);
     self->beat_fresh = false;
     beat_counts (world);
 }
@@ -224,7 +228,7 @@ static void committed (world_t *world)
     broker_t *broker = world->broker;
     host_t *self = broker->host;
     self->committing = COMMITS_NOTHING;
-    self->doubted = false;
+    self->doubted = self->never = false;
     self->last = self->making->batch->no;
     self->making->acknowledged = true;
     parcels_add (&self->behind, self->making);
@@ -245,8 +249,10 @@ static void committed (world_t *world)
 static void no_space (world_t *world)
 {
     host_t *self = world->broker->host;
-    sim_log (world, "commit %llu finds no space", (unsigned long long) self->making->batch->no);
+    sim_log (world, "commit %llu finds no space%s", (unsigned long long) self->making->batch->no,
+             self->never ? ", and can never land" : "");
     world->database->full++;
+    self->never = false;
     self->committing = COMMITS_NOTHING;
     parcel_drop (self->making);
     self->making = NULL;
@@ -286,21 +292,31 @@ static void doubt (world_t *world)
     }
     self->doubted = world->options.planted_bug != ENGINE_BUG_DOUBT_FULL;
     self->committing = COMMITS_SETTLES;
-    self->old_pid = self->commit.pid;
+    self->settle_written = self->written;
     self->again_ms = world->mono_ms;
     self->pause_ms = AGAIN_MS;
 }
 
-static void settled (world_t *world, uint64_t newest)
+static void settled (world_t *world, const answer_t *answer)
 {
     host_t *self = world->broker->host;
     uint64_t batch = self->making->batch->no;
+    uint64_t newest = answer->newest;
     world->database->settled++;
     if (newest < self->last || (newest != batch && newest != self->last)) {
         rolled_back (world, "a commit");
-    } else if (newest == batch) {
+        return;
+    }
+    if (lacks_written (world, answer->shard.written, self->settle_written)) {
+        rolled_back (world, "a write-back");
+        return;
+    }
+    host_found_whole (world);
+    if (newest == batch) {
         world->database->landed++;
         committed (world);
+    } else if (self->never) {
+        no_space (world);
     } else {
         append (world);
     }
@@ -313,32 +329,50 @@ static void settle_later (world_t *world)
     self->pause_ms = self->pause_ms * 2 > AGAIN_MS_MAX ? AGAIN_MS_MAX : self->pause_ms * 2;
 }
 
+/* Where it is not made again no session before this one may land it: they are told to end, and it
+ * is looked when none is left. */
+static bool is_alone (world_t *world)
+{
+    const host_t *self = world->broker->host;
+    if (!self->never || world->options.planted_bug == ENGINE_BUG_FULL_UNENDED) {
+        return true;
+    }
+    return host_reaches (world) && backends_end (world, ASK_SETTLE, self->index, NULL) == 0;
+}
+
 static void settle (world_t *world)
 {
     host_t *self = world->broker->host;
     answer_t answer;
     if (!self->commit.asks && world->mono_ms >= self->again_ms) {
-        self->old_pid = self->commit.pid;
+        if (!is_alone (world)) {
+            settle_later (world);
+            return;
+        }
         talk_ask (world, &self->commit, &(ask_t){.kind = ASK_SETTLE, .epoch = self->epoch});
     }
     switch (hear (world, &self->commit, &answer)) {
     case ANSWER_NONE: break;
-    case ANSWER_OK: settled (world, answer.newest); break;
+    case ANSWER_OK: settled (world, &answer); break;
     case ANSWER_FENCED: fenced (world); break;
     case ANSWER_BUSY:
-        backends_end (world, self->old_pid, self->index, NULL);
+        backends_end (world, ASK_SETTLE, self->index, NULL);
         settle_later (world);
         break;
     default: settle_later (world);
     }
 }
 
-/* The session before this one may stand still, and find space later: it is made again until it is
- * there. */
+/* The session before this one may stand still, and find space later: "nothing of it is kept" is no
+ * answer before that one can never land. */
 static void full_in_doubt (world_t *world)
 {
-    world->broker->host->committing = COMMITS_SETTLES;
-    settle_later (world);
+    host_t *self = world->broker->host;
+    self->committing = COMMITS_SETTLES;
+    self->never = true;
+    self->settle_written = self->written;
+    self->again_ms = world->mono_ms;
+    self->pause_ms = AGAIN_MS;
 }
 
 static void append_heard (world_t *world)
@@ -448,6 +482,7 @@ static void release (world_t *world)
     host_t *self = world->broker->host;
     answer_t answer;
     if (!self->own.asks) {
+        talk_drop (world, &self->beat);
         talk_ask (world, &self->own, &(ask_t){.kind = ASK_RELEASE, .epoch = self->epoch});
     }
     if (talk_answer (world, &self->own, &answer) != ANSWER_NONE) {
@@ -474,6 +509,7 @@ void keeping_leave (world_t *world)
     talk_drop (world, &self->beat);
     talk_drop (world, &self->commit);
     talk_drop (world, &self->write);
+    talk_drop (world, &self->blobs);
     parcel_drop (self->making);
     self->making = NULL;
     parcels_free (&self->behind);

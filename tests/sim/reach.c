@@ -179,10 +179,10 @@ bool reach_misses (world_t *world)
     tenure_t *tenure = &world->broker->reach.tenure;
     const host_t *host = world->broker->host;
     if (!reach_is_away (world)) {
-        if (host != NULL && host->timeline != world->database->timeline) {
+        if (host != NULL && host->whole_timeline != world->database->timeline) {
             sim_fail (world, "A107: epoch %llu reads before it knows what a failover has left",
                       (unsigned long long) host->epoch);
-        } else if (host != NULL && host->epoch < world->database->shard.epoch) {
+        } else if (host != NULL && host_is_over (world)) {
             sim_fail (world, "A100: epoch %llu reads what epoch %llu may have written",
                       (unsigned long long) host->epoch,
                       (unsigned long long) world->database->shard.epoch);

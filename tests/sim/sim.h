@@ -226,6 +226,40 @@ typedef struct reach {
     uint32_t times;
 } reach_t;
 
+/* Blobs (depot.c): what the server has of them, and what it is about to do. */
+enum { SIM_BLOBS = 20, SIM_UNIT_BYTES = 10000 };
+typedef struct sim_file {
+    bool whole;
+    bool damaged;
+    bool going; /* is about to be collected */
+    int64_t touched_ms;
+} sim_file_t;
+typedef struct sim_upload {
+    uint32_t units;
+    int64_t told_ms; /* when the engine was told that it is whole; 0: never by this start */
+} sim_upload_t;
+/* What is put into the database: so many units of it are there; number 0: it is not begun. */
+typedef struct sim_put {
+    uint64_t number;
+    uint32_t units;
+} sim_put_t;
+/* A blob of the database that stood still when it was touched then, and is removed later. */
+typedef struct sim_going {
+    int64_t at_ms; /* 0: it is not */
+    int64_t touched_ms;
+    bool asked;
+} sim_going_t;
+typedef struct sim_depot {
+    sim_file_t files[SIM_BLOBS];
+    sim_put_t puts[SIM_BLOBS];
+    sim_going_t going_stored[SIM_BLOBS];
+    sim_upload_t uploads[4][SIM_BLOBS]; /* by namespace and identity */
+    struct depot_job *jobs;
+    int64_t look_ms;
+    int64_t sweep_ms; /* of what the database has without a name */
+    uint32_t collected;
+} sim_depot_t;
+
 typedef struct broker {
     struct host *host; /* of several (cluster.h); NULL: there is one broker */
     reach_t reach;
@@ -249,6 +283,7 @@ typedef struct broker {
     int64_t sweep_ms;
     flying_read_t *reads;
     logs_t logs;
+    sim_depot_t depot;
     arena_t *arena;
     int64_t started_ms;      /* this run of it, or its last restart from the store, … */
     int64_t started_wall_ms; /* … by the wall clock */
@@ -256,25 +291,6 @@ typedef struct broker {
     uint32_t resets;
 } broker_t;
 
-/* Blobs (depot.c): what the server has of them, and what it is about to do. */
-enum { SIM_BLOBS = 20, SIM_UNIT_BYTES = 10000 };
-typedef struct sim_file {
-    bool whole;
-    bool damaged;
-    bool going; /* is about to be collected */
-    int64_t touched_ms;
-} sim_file_t;
-typedef struct sim_upload {
-    uint32_t units;
-    int64_t told_ms; /* when the engine was told that it is whole; 0: never by this start */
-} sim_upload_t;
-typedef struct sim_depot {
-    sim_file_t files[SIM_BLOBS];
-    sim_upload_t uploads[4][SIM_BLOBS]; /* by namespace and identity */
-    struct depot_job *jobs;
-    int64_t look_ms;
-    uint32_t collected;
-} sim_depot_t;
 /* A name in a request. It points into itself. */
 typedef struct blob_name {
     Taskmq__Blob blob;
@@ -395,7 +411,6 @@ struct world {
     broker_t brokers[SIM_BROKERS_MAX];
     broker_t *broker;          /* whose turn it is */
     struct database *database; /* of several brokers (cluster.h); NULL: there is one */
-    sim_depot_t depot;
     wire_t *links;
     peer_t next_peer;
     client_t clients[SIM_CLIENTS_MAX];
@@ -430,7 +445,13 @@ struct world {
 sim_options_t sim_options_of (uint64_t seed);
 /* The same with several brokers on one database, which fails over, or has no space at times: both
  * perhaps, or one for certain. */
-typedef enum sim_trial { SIM_TRIAL_ANY, SIM_TRIAL_FAILOVER, SIM_TRIAL_SPACE } sim_trial_t;
+typedef enum sim_trial {
+    SIM_TRIAL_ANY,
+    SIM_TRIAL_FAILOVER,
+    SIM_TRIAL_WRITE_BACK, /* … that loses a write-back alone, … */
+    SIM_TRIAL_ADOPTION,   /* … or all of an epoch */
+    SIM_TRIAL_SPACE
+} sim_trial_t;
 sim_options_t sim_options_shared (const sim_options_t *alone, sim_trial_t trial);
 void sim_options_print (const sim_options_t *options);
 /* Runs all of it; false if the checker found something, then failure says what. */
@@ -720,6 +741,8 @@ void depot_crash (world_t *world);
 /* A batch that is about to become durable, and what is: each blob that is named is there, and
  * counted. */
 void depot_check_batch (world_t *world, const batch_t *batch);
+/* One that is collected: nobody names it. */
+void depot_check_collected (world_t *world, uint32_t blob);
 void depot_check_durable (world_t *world);
 
 /* after.c. */

@@ -19,9 +19,10 @@ enum {
     WRITE_IS_SLOW = 150, /* of 1,000 */
     LOST_SOON_MS = 10,   /* a connection is lost while the statement runs, … */
     LOST_LATE_MS = 400,
-    EPOCH_LEAP = 1000,
+    WAKES_MS_MAX = 1500,
     APPLIED_LATER = 500,
     FILLS_IN_DOUBT = 800,
+    ENDS_IN_DOUBT = 250,  /* of puts of blobs, which are few */
     CHANGE_IS_FULL = 100, /* of 1,000, while there is no space: a row that is changed needs some */
     KILLED = 250          /* … by the end of the server's process, of 1,000 */
 };
@@ -31,10 +32,12 @@ typedef enum op {
     OP_LOOK,
     OP_SHARD,   /* its lock, and what has to stand there */
     OP_COMMITS, /* the same of the fence of commits, … */
-    OP_WRITES,  /* … and of write-backs */
+    OP_WRITES,  /* … of write-backs, … */
+    OP_BLOBS,   /* … and of blobs */
     OP_INSERT,  /* by the key */
     OP_NEWEST,
     OP_WRITTEN,
+    OP_VAULT, /* a look at the blobs */
     OP_WORK,
     OP_COMMIT
 } op_t;
@@ -49,8 +52,27 @@ static const op_t SCRIPTS[ASK_KINDS][OPS_MAX] = {
     [ASK_RELEASE] = {OP_SHARD, OP_COMMIT, OP_END},
     [ASK_SETTLE] = {OP_SHARD, OP_COMMITS, OP_NEWEST, OP_COMMIT, OP_END},
     [ASK_WRITE] = {OP_WRITES, OP_WRITTEN, OP_WORK, OP_COMMIT, OP_END},
-    [ASK_TAKE] = {OP_SHARD, OP_COMMITS, OP_WRITES, OP_COMMIT, OP_END},
+    [ASK_TAKE] = {OP_SHARD, OP_COMMITS, OP_WRITES, OP_BLOBS, OP_COMMIT, OP_END},
     [ASK_REPLAY] = {OP_WRITES, OP_WORK, OP_COMMIT, OP_END},
+    [ASK_BLOB_KEEP] = {OP_BLOBS, OP_COMMIT, OP_END},
+    [ASK_BLOB_BEGIN] = {OP_BLOBS, OP_COMMIT, OP_END},
+    [ASK_BLOB_PUT] = {OP_BLOBS, OP_WORK, OP_COMMIT, OP_END},
+    [ASK_BLOB_REMOVE] = {OP_BLOBS, OP_COMMIT, OP_END},
+    [ASK_BLOB_FIND] = {OP_VAULT, OP_END},
+    [ASK_BLOB_SWEEP] = {OP_BLOBS, OP_COMMIT, OP_END},
+    [ASK_BLOB_READ] = {OP_VAULT, OP_END},
+    [ASK_BLOB_END] = {OP_BLOBS, OP_COMMIT, OP_END},
+};
+
+/* What a session is called, by which it is found and ended. */
+enum { OF_ADOPTION, OF_BEATS, OF_COMMITS, OF_WRITES, OF_BLOBS };
+static const int NAMES[ASK_KINDS] = {
+    [ASK_LOOK] = OF_ADOPTION,     [ASK_TAKE] = OF_ADOPTION,    [ASK_RELEASE] = OF_ADOPTION,
+    [ASK_NEWEST] = OF_BEATS,      [ASK_BEAT] = OF_BEATS,       [ASK_APPEND] = OF_COMMITS,
+    [ASK_SETTLE] = OF_COMMITS,    [ASK_WRITE] = OF_WRITES,     [ASK_REPLAY] = OF_WRITES,
+    [ASK_BLOB_KEEP] = OF_BLOBS,   [ASK_BLOB_BEGIN] = OF_BLOBS, [ASK_BLOB_PUT] = OF_BLOBS,
+    [ASK_BLOB_REMOVE] = OF_BLOBS, [ASK_BLOB_FIND] = OF_BLOBS,  [ASK_BLOB_SWEEP] = OF_BLOBS,
+    [ASK_BLOB_READ] = OF_BLOBS,   [ASK_BLOB_END] = OF_BLOBS,
 };
 
 static bool has_several (const backend_t *self)
@@ -99,6 +121,16 @@ static void kill_backend (world_t *world, backend_t *self)
     }
 }
 
+/* One that waits, for a lock or the next statement, ends at once; one that is in the middle of
+ * something when it looks up. */
+static void end_backend (world_t *world, backend_t *self)
+{
+    self->told = true;
+    if (self->waits || (has_several (self) && !self->sent)) {
+        kill_backend (world, self);
+    }
+}
+
 /* False: another session has it, and this one waits, or has waited for long enough. */
 static bool take_lock (world_t *world, backend_t *self, size_t lock)
 {
@@ -129,7 +161,9 @@ static bool lock_shard (world_t *world, backend_t *self)
     if (!take_lock (world, self, LOCK_SHARD)) {
         return false;
     }
-    bool same = ask->epoch == shard->epoch && (ask->kind != ASK_TAKE || ask->beat == shard->beat);
+    bool own = shard->owner == (int32_t) self->host || bug_of (world) == ENGINE_BUG_EPOCH_TWICE;
+    bool same =
+        ask->epoch == shard->epoch && (ask->kind == ASK_TAKE ? ask->beat == shard->beat : own);
     if (!same) {
         finish (world, self, ask->kind == ASK_TAKE ? ANSWER_ELSEWHERE : ANSWER_FENCED);
     }
@@ -141,9 +175,11 @@ static bool lock_fence (world_t *world, backend_t *self, fence_t fence)
     const ask_t *ask = &self->ask;
     bool append = ask->kind == ASK_APPEND;
     bool unfenced = (append && bug_of (world) == ENGINE_BUG_COMMIT_UNFENCED) ||
-                    (ask->kind == ASK_WRITE && bug_of (world) == ENGINE_BUG_WRITE_UNFENCED);
+                    (ask->kind == ASK_WRITE && bug_of (world) == ENGINE_BUG_WRITE_UNFENCED) ||
+                    (fence == FENCE_BLOBS && bug_of (world) == ENGINE_BUG_BLOB_UNFENCED);
     bool shared = append && bug_of (world) == ENGINE_BUG_FENCE_SHARED;
-    size_t lock = fence == FENCE_COMMITS ? LOCK_COMMITS : LOCK_WRITES;
+    static const size_t LOCK_OF[FENCES] = {LOCK_COMMITS, LOCK_WRITES, LOCK_BLOBS};
+    size_t lock = LOCK_OF[fence];
     if (!shared && !take_lock (world, self, lock)) {
         return false;
     }
@@ -223,27 +259,51 @@ static void check_leases (world_t *world, uint32_t taker)
     world->broker = turn;
 }
 
+/* Of what is lost nobody knows, so an epoch may be met again, in another generation. */
+static void check_epoch (world_t *world, const shard_t *begun)
+{
+    const database_t *database = world->database;
+    if (begun->generation == database->highest_of && begun->epoch <= database->highest) {
+        sim_fail (world, "I14: epoch %llu begins a second time", (unsigned long long) begun->epoch);
+    }
+}
+
+/* Whose epoch was lost goes on soon behind the beginning of the one that has its number now. */
+static void wake_lost (world_t *world, uint32_t taker, uint64_t epoch)
+{
+    for (uint32_t i = 0; i < world->options.brokers; i++) {
+        broker_t *broker = &world->brokers[i];
+        bool lost = i != taker && broker->engine != NULL && broker->host->epoch == epoch;
+        int64_t wakes_ms = world->mono_ms + rng_between (&world->rng, 1, WAKES_MS_MAX);
+        if (lost && broker->frozen_until > wakes_ms) {
+            broker->frozen_until = wakes_ms;
+            broker->host->forgotten = false;
+        }
+    }
+}
+
 static void take_over (world_t *world, const backend_t *self, change_t *change)
 {
     database_t *database = world->database;
     shard_t *shard = &change->shard;
     bool promoted = shard->timeline != database->timeline;
     check_leases (world, self->host);
-    /* Of what is lost nobody knows, so an epoch that was there may be met again. */
-    shard->epoch += promoted && bug_of (world) != ENGINE_BUG_EPOCH_TWICE ? EPOCH_LEAP : 1;
-    if (shard->epoch <= database->highest) {
-        sim_fail (world, "I14: epoch %llu begins a second time", (unsigned long long) shard->epoch);
-    }
-    database->highest = shard->epoch > database->highest ? shard->epoch : database->highest;
+    shard->epoch++;
     shard->beat++;
     shard->owner = (int32_t) self->host;
-    shard->fences[FENCE_COMMITS] = shard->fences[FENCE_WRITES] = shard->epoch;
+    for (size_t i = 0; i < FENCES; i++) {
+        shard->fences[i] = shard->epoch;
+    }
     shard->timeline = database->timeline;
     if (promoted && bug_of (world) != ENGINE_BUG_GENERATION_KEPT) {
         shard->generation = self->ask.generation;
         cut_happens (world, false, (place_t){0, 0});
     }
     database->adoptions++;
+    check_epoch (world, shard);
+    database->highest = shard->epoch;
+    database->highest_of = shard->generation;
+    wake_lost (world, self->host, shard->epoch);
 }
 
 static void write_back (const backend_t *self, change_t *change)
@@ -280,15 +340,32 @@ static void check_settled (world_t *world, const backend_t *self)
     }
 }
 
+/* A beat of somebody else would keep others from taking over. */
+static void check_owner (world_t *world, const backend_t *self)
+{
+    const shard_t *shard = &world->database->shard;
+    if (shard->owner != (int32_t) self->host) {
+        sim_fail (world, "A119: what host %u asks in epoch %llu counts, and its owner is host %d",
+                  self->host, (unsigned long long) shard->epoch, (int) shard->owner);
+    }
+}
+
 static void commit (world_t *world, backend_t *self)
 {
     change_t change = database_change (world);
+    if (NAMES[self->ask.kind] == OF_BLOBS) {
+        vault_commit (world, self);
+        finish (world, self, ANSWER_OK);
+        return;
+    }
     switch (self->ask.kind) {
     case ASK_BEAT:
+        check_owner (world, self);
         change.shard.beat++;
         change.shard.timeline = self->ask.timeline;
         break;
     case ASK_SETTLE:
+        check_owner (world, self);
         change.shard.beat++;
         check_settled (world, self);
         break;
@@ -310,6 +387,8 @@ static bool do_step (world_t *world, backend_t *self)
     case OP_SHARD: return lock_shard (world, self);
     case OP_COMMITS: return lock_fence (world, self, FENCE_COMMITS);
     case OP_WRITES: return lock_fence (world, self, FENCE_WRITES);
+    case OP_BLOBS: return lock_fence (world, self, FENCE_BLOBS);
+    case OP_VAULT: vault_look (world, self); return true;
     case OP_INSERT: return insert (world, self);
     case OP_NEWEST: read_newest (world, self); return true;
     case OP_WRITTEN: return judge_written (world, self);
@@ -362,7 +441,8 @@ static bool is_sent (world_t *world, backend_t *self)
 
 static void run_backend (world_t *world, backend_t *self)
 {
-    if (world->mono_ms >= self->dies_ms) {
+    bool told = self->told && SCRIPTS[self->ask.kind][self->step] != OP_COMMIT;
+    if (world->mono_ms >= self->dies_ms || (told && world->mono_ms >= self->due_ms)) {
         kill_backend (world, self);
     }
     while (!self->done && !self->killed && world->mono_ms >= self->due_ms) {
@@ -412,13 +492,17 @@ void backends_step (world_t *world)
     sweep (world);
 }
 
-void backends_end (world_t *world, uint32_t pid, uint32_t host, const backend_t *except)
+size_t backends_end (world_t *world, ask_kind_t like, uint32_t host, const backend_t *except)
 {
+    size_t found = 0;
     for (backend_t *self = world->database->backends; self != NULL; self = self->next) {
-        if (self != except && (pid == 0 ? self->host == host : self->pid == pid)) {
-            kill_backend (world, self);
+        bool named = like == ASK_KINDS || NAMES[self->ask.kind] == NAMES[like];
+        if (self != except && self->host == host && named && !self->done && !self->killed) {
+            end_backend (world, self);
+            found++;
         }
     }
+    return found;
 }
 
 void backends_die (world_t *world)
@@ -456,6 +540,11 @@ static size_t commit_step (const backend_t *self)
 static void draw_fate (world_t *world, talk_t *self, backend_t *backend)
 {
     self->lost_ms = SIM_END_OF_TIME;
+    bool ends = backend->ask.kind == ASK_BLOB_END && world->options.session_cut > 0;
+    if (ends && sim_fault (world, ENDS_IN_DOUBT)) {
+        backend->hangs_at = commit_step (backend);
+        return;
+    }
     if (!sim_fault (world, world->options.session_cut)) {
         return;
     }
@@ -479,16 +568,18 @@ void talk_ask (world_t *world, talk_t *self, const ask_t *ask)
 {
     database_t *database = world->database;
     self->asks = true;
-    /* A connection that has ended is noticed by who says something; the settling begins anew. */
+    /* A connection that has ended is noticed by who says something; the settling begins anew. Rows
+     * are written to no database of which it is not known whether it has all. */
     bool broken = self->incarnation != 0 && self->incarnation != database->incarnation &&
                   ask->kind != ASK_SETTLE;
-    self->incarnation = broken ? 0 : database->incarnation;
-    if (broken || !host_reaches (world)) {
+    bool waits = ask->kind == ASK_WRITE || NAMES[ask->kind] == OF_BLOBS;
+    bool unjudged = waits && world->broker->host->whole != database->incarnation;
+    self->incarnation = broken || unjudged ? 0 : database->incarnation;
+    if (broken || unjudged || !host_reaches (world)) {
         self->lost_ms = world->mono_ms + rng_between (&world->rng, 0, REFUSED_MS_MAX);
         return;
     }
     backend_t *backend = calloc (1, sizeof *backend);
-    backend->pid = self->pid = ++database->next_pid;
     backend->host = world->broker->host->index;
     backend->heard = true;
     backend->dies_ms = SIM_END_OF_TIME;

@@ -69,6 +69,20 @@ static void bound_cpu (time_t seconds)
     setitimer (ITIMER_VIRTUAL, &timer, NULL);
 }
 
+static sim_trial_t trial_of (unsigned bug)
+{
+    switch (bug) {
+    case ENGINE_BUG_WRITTEN_CUT: return SIM_TRIAL_WRITE_BACK;
+    case ENGINE_BUG_EPOCH_TWICE:
+    case ENGINE_BUG_LAPSED_GOES_ON: return SIM_TRIAL_ADOPTION;
+    default: break;
+    }
+    return bug >= ENGINE_BUG_OF_READS      ? SIM_TRIAL_ANY
+           : bug >= ENGINE_BUG_OF_SPACE    ? SIM_TRIAL_SPACE
+           : bug >= ENGINE_BUG_OF_FAILOVER ? SIM_TRIAL_FAILOVER
+                                           : SIM_TRIAL_ANY;
+}
+
 /* A bug is met where what it is in is there. */
 static sim_options_t options_of (uint64_t seed, unsigned bug)
 {
@@ -76,9 +90,7 @@ static sim_options_t options_of (uint64_t seed, unsigned bug)
     bool shared =
         bug == 0 ? seed % SHARED_EVERY == 1 && options.tables == 0 : bug >= ENGINE_BUG_OF_BROKERS;
     if (shared || all_shared) {
-        options = sim_options_shared (&options, bug >= ENGINE_BUG_OF_SPACE      ? SIM_TRIAL_SPACE
-                                                : bug >= ENGINE_BUG_OF_FAILOVER ? SIM_TRIAL_FAILOVER
-                                                                                : SIM_TRIAL_ANY);
+        options = sim_options_shared (&options, trial_of (bug));
     } else if (bug >= ENGINE_BUG_OF_TABLES) {
         options.tables = 1;
     }

@@ -14,6 +14,7 @@ enum {
     LIVENESS_MS_MAX = 240 * 1000, /* for the longest chain of fresh leases and backoffs */
     AUDIT_MS_MAX = 60 * 1000,
     COLLECTION_MS = 1500,
+    DOUBTS_MIN = 30,
     SEEKERS = 4
 };
 
@@ -33,11 +34,17 @@ sim_options_t sim_options_shared (const sim_options_t *alone, sim_trial_t trial)
     out.host_stop = rng_chance (&rng, 800) ? rng_below (&rng, 50) : 0;
     out.host_cut = rng_chance (&rng, 700) ? rng_below (&rng, 30) : 0;
     out.session_cut = rng_chance (&rng, 800) ? rng_below (&rng, 100) : 0;
+    if (trial == SIM_TRIAL_SPACE) { /* … in the middle of a commit in doubt */
+        out.session_cut = DOUBTS_MIN + out.session_cut / 2;
+    }
     out.session_hang = rng_chance (&rng, 800) ? rng_below (&rng, 20) : 0;
     static const uint32_t FAILOVERS[] = {SIM_FAILOVER_ANY, SIM_FAILOVER_WRITE, SIM_FAILOVER_WRITE,
                                          SIM_FAILOVER_ADOPTION, SIM_FAILOVER_ADOPTION};
     out.failover = FAILOVERS[rng_below (&rng, sizeof FAILOVERS / sizeof FAILOVERS[0])];
-    if (trial != SIM_TRIAL_FAILOVER && rng_chance (&rng, 700)) {
+    bool none = rng_chance (&rng, 700);
+    if (trial == SIM_TRIAL_WRITE_BACK || trial == SIM_TRIAL_ADOPTION) {
+        out.failover = trial == SIM_TRIAL_ADOPTION ? SIM_FAILOVER_ADOPTION : SIM_FAILOVER_WRITE;
+    } else if (trial != SIM_TRIAL_FAILOVER && none) {
         out.failover = SIM_FAILOVER_NONE;
     }
     out.commit_full =
@@ -254,7 +261,7 @@ static void populate (world_t *world)
     for (uint32_t i = 0; i < SHARERS; i++) {
         client_init (world, &sharer_actor, model_namespaces[SIM_SHARED], identities[0]);
     }
-    for (uint32_t i = 0; i < 4 && world->database == NULL; i++) {
+    for (uint32_t i = 0; i < 4; i++) {
         client_init (world, &carrier_actor, model_namespaces[i / 2], identities[i % 2]);
     }
     for (uint32_t i = 0; i < (options->tables > 0 ? SEEKERS : SEEKERS / 2); i++) {

@@ -113,20 +113,28 @@
     X (119, WRITTEN_EARLY, "whether a write-back got through is asked before its lock (A106)")     \
     X (120, GENERATION_KEPT, "a history that was cut goes on under its generation (A107)")         \
     X (121, WRITTEN_CUT, "a write-back that the database lost is not made again (A106)")           \
-    X (122, EPOCH_TWICE, "an epoch of which the database lost the beginning begins again")         \
+    X (122, EPOCH_TWICE, "whoever has the number of an epoch counts for its owner (A119)")         \
     X (123, LAPSED_GOES_ON, "after a failover an owner goes on whose lease had lapsed before it")  \
     X (124, READ_UNLOOKED, "after a failover is read what may lack what had been written back")    \
     X (125, DOUBT_FAILED, "as 89, where others may take over what landed")                         \
     X (126, DOUBT_DONE, "as 90, where others take over without it")                                \
     X (127, UNWRITTEN_DROPPED, "a start for want of space drops what has no room for rows (A21)")  \
-    X (128, DOUBT_FULL, "no space for a commit that is made again: the first one may land yet")
+    X (128, DOUBT_FULL, "no space for a commit that is made again: the first one may land yet")    \
+    X (129, FULL_UNENDED, "the same, though it was looked for: its session lives (A106)")          \
+    X (130, READ_OWNED_EARLY, "who owns the database is asked before it is read, not behind")      \
+    X (131, BLOB_TOLD_EARLY, "a blob is told to be whole before the database has it (A120)")       \
+    X (132, BLOB_UNFENCED, "a change of the database's blobs does not ask for the epoch (A120)")   \
+    X (133, BLOB_SWEPT_IN_HAND, "what is being put is swept, and gets its name without it")        \
+    X (134, BLOB_SWEPT_NAMED, "what got its name since it was found without one is swept (A120)")  \
+    X (135, BLOB_TOUCH_IGNORED, "a blob is removed that was touched since it was found idle (R8)")
 
 enum {
     ENGINE_BUG_NONE = 0,
     ENGINE_BUG_OF_TABLES = 96, /* from this one on in what only real tables, or an index, have, … */
     ENGINE_BUG_OF_BROKERS = 105, /* … and from this one on in what only several brokers have, … */
     ENGINE_BUG_OF_FAILOVER = 120, /* … whose database fails over, … */
-    ENGINE_BUG_OF_SPACE = 125,    /* … or finds no space on its disk at times */
+    ENGINE_BUG_OF_SPACE = 125,    /* … or finds no space on its disk at times, … */
+    ENGINE_BUG_OF_READS = 130,    /* … and again those that need only several brokers */
 #define X(number, NAME, text) ENGINE_BUG_##NAME = number,
     ENGINE_BUG_MAP (X)
 #undef X
