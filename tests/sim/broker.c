@@ -19,6 +19,7 @@ enum {
     SWEEP_ITEMS = 50,
     FULL_MS_MAX = 3000,
     READ_MS_MAX = 20,
+    FAR_READ_MS_MAX = 100, /* from a database */
     SEARCH_MS_MAX = 300
 };
 
@@ -348,7 +349,9 @@ static void readers (world_t *world)
     while ((read = engine_read_next (broker->engine)) != NULL) {
         flying_read_t *flying = calloc (1, sizeof *flying);
         flying->read = read;
-        uint32_t latency_ms = read->kind == READ_SEARCH ? SEARCH_MS_MAX : READ_MS_MAX;
+        uint32_t latency_ms = read->kind == READ_SEARCH ? SEARCH_MS_MAX
+                              : world->database != NULL ? FAR_READ_MS_MAX
+                                                        : READ_MS_MAX;
         flying->due_ms = world->mono_ms + rng_between (&world->rng, 0, latency_ms);
         flying->next = broker->reads;
         broker->reads = flying;

@@ -20,7 +20,8 @@
 #include "wire.h"
 
 enum {
-    IDLE_MS = 300, /* a file stays for so long after it was touched */
+    IDLE_MS = 300,         /* a file stays for so long after it was touched, … */
+    IDLE_BESIDE_MS = 1200, /* … and where the database has it, too, which goes first */
     CLAIM_MS = 2500,
     LATENCY_MS_MAX = 8,
     COLLECTING_MS_MAX = 3,
@@ -497,11 +498,12 @@ static void judge_left (world_t *world)
     if (world->broker->depot.jobs != NULL && world->broker->depot.jobs->ran) {
         return;
     }
+    int64_t idle_ms = world->database != NULL ? IDLE_BESIDE_MS : IDLE_MS;
     for (uint32_t i = 0; i < SIM_BLOBS; i++) {
         blob_name_t name;
         sim_file_t *file = &world->broker->depot.files[i];
         blobs_name (i, &name);
-        if (file->whole && !file->going && world->mono_ms - file->touched_ms >= IDLE_MS &&
+        if (file->whole && !file->going && world->mono_ms - file->touched_ms >= idle_ms &&
             !engine_blob_is_needed (world->broker->engine, name.hash)) {
             depot_job_t *job = add_job (world, JOB_COLLECT);
             job->blob = i;
