@@ -364,8 +364,8 @@ answer_code_t talk_answer (world_t *world, talk_t *self, answer_t *out);
 void talk_drop (world_t *world, talk_t *self);
 int64_t talk_next_ms (const world_t *world, const talk_t *self);
 /* Those of a host that are named as the ones that ask for this, or with ASK_KINDS all of them, are
- * told to end, but for `except`. Returns how many there are: what they are in the middle of they may
- * still finish. */
+ * told to end, but for `except`. Returns how many there are: they may still finish what they are in
+ * the middle of. */
 size_t backends_end (world_t *world, ask_kind_t like, uint32_t host, const backend_t *except);
 void backends_step (world_t *world);
 void backends_die (world_t *world);

@@ -125,7 +125,8 @@ void ledger_clean (pid_t process)
     rmdir (directory);
 }
 
-/* No other process opens these files: locks that only this one sees are enough, and cost no calls. */
+/* No other process opens these files: locks that only this one sees are enough, and cost no
+ * calls. */
 static void lock_within (void)
 {
     static bool done;
