@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "store/postgresql/pg_own.h"
 #include "store/postgresql/pg_schema.h"
 #include "support/cmocka_all.h"
 #include "support/postgres.h"
@@ -181,6 +183,19 @@ static void test_what_stands_in_the_settings_is_judged (void **state)
     } cases[] = {
         {{.uri = "postgresql://taskmq:secret@localhost/taskmq"}, "password"},
         {{.uri = "port=x y"}, "database/uri"},
+        {{.uri = "postgresql://localhost:70000/t"}, "invalid port number"},
+        {{.uri = "postgresql:///t?port=x"}, "invalid port number"},
+        {{.uri = "postgresql://a:5432,b:none/t"}, "invalid port number 'none'"},
+        {{.uri = "host=a,b port=1,2,3"}, "2 hosts, but the list of 'port' has 3"},
+        {{.uri = "host=a,b hostaddr=127.0.0.1"}, "but the list of"},
+        {{.uri = "hostaddr=localhost"}, "'localhost' is no address"},
+        {{.uri = "postgresql://localhost/t?bogus=1"}, "bogus"},
+        {{.uri = "postgresql://localhost/t?sslmode=bogus"}, "sslmode"},
+        {{.uri = "postgresql://localhost/t?target_session_attrs=bogus"}, "target_session_attrs"},
+        {{.uri = "postgresql://localhost/t?channel_binding=bogus"}, "channel_binding"},
+        {{.uri = "postgresql:///t?service=bogus"}, "service"},
+        {{.uri = "postgresql://localhost/t?sslmode=prefer&sslrootcert=/ca.crt"},
+         "sslrootcert verifies nothing with sslmode=prefer"},
         {{.uri = ""}, "database/uri"},
         {{.uri = uri, .schema = "Bad-Name"}, "database/schema"},
         {{.uri = uri, .schema = "pg_mine"}, "database/schema"},
@@ -238,15 +253,49 @@ static void test_another_host_needs_tls (void **state)
         {"postgresql:///t?service=theirs", "verify-full"},
         {"postgresql:///t", "prefer"},
         {"postgresql://db.example/t?sslmode=require", "require"},
+        {"postgresql://localhost/t?sslrootcert=/ca.crt", "verify-full"},
+        {"postgresql://localhost/t?sslrootcert=/ca.crt&sslmode=verify-ca", "verify-ca"},
+        {"postgresql://localhost/t?sslrootcert=/ca.crt&sslmode=require", "verify-ca"},
+        {"postgresql://localhost/t?sslmode=prefer", "prefer"},
     };
+    char services[] = "/tmp/tmq-services.XXXXXX";
+    int file = mkstemp (services);
+    assert_true (file >= 0);
+    assert_int_equal (dprintf (file, "[theirs]\nhost=db.example\n"), 25);
+    close (file);
+    setenv ("PGSERVICEFILE", services, 1);
     unsetenv ("PGHOST");
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++)
         assert_mode (cases[i].uri, cases[i].mode);
+    unsetenv ("PGSERVICEFILE");
+    unlink (services);
     setenv ("PGHOST", "db.example", 1);
     assert_mode ("postgresql:///t", "verify-full");
     setenv ("PGHOST", "/run/postgresql", 1);
     assert_mode ("postgresql:///t", "prefer");
     unsetenv ("PGHOST");
+    setenv ("PGSSLROOTCERT", "/ca.crt", 1);
+    assert_mode ("postgresql://localhost/t", "verify-full");
+    assert_mode ("postgresql://localhost/t?sslmode=disable", "disable");
+    unsetenv ("PGSSLROOTCERT");
+}
+
+/* The session of a standby says for which schema it waits. */
+static void test_a_long_schema_is_cut_and_told_apart (void **state)
+{
+    (void) state;
+    char name[3][PG_LINK_NAME_MAX + 1];
+    char schema[64];
+    for (int i = 0; i < 2; i++) {
+        snprintf (schema, sizeof schema, "%062d%c", 0, 'a' + i);
+        pg_own_link_name (&(pg_target_t){.schema = schema}, name[i]);
+        assert_int_equal (strlen (name[i]), PG_LINK_NAME_MAX);
+    }
+    assert_memory_equal (name[0], "adoption 000000000000000000000~", 31);
+    assert_string_not_equal (name[0], name[1]);
+    snprintf (schema, sizeof schema, "%030d", 0);
+    pg_own_link_name (&(pg_target_t){.schema = schema}, name[2]);
+    assert_string_equal (name[2] + strlen ("adoption "), schema);
 }
 
 static void test_an_unsafe_server_is_refused (void **state)
@@ -311,6 +360,7 @@ int main (void)
         cmocka_unit_test (test_what_stands_in_the_settings_is_judged),
         cmocka_unit_test (test_the_place_is_named),
         cmocka_unit_test (test_another_host_needs_tls),
+        cmocka_unit_test (test_a_long_schema_is_cut_and_told_apart),
         cmocka_unit_test (test_an_unsafe_server_is_refused),
         cmocka_unit_test (test_a_session_is_set_by_us),
     };

@@ -304,6 +304,44 @@ static void one_of_two_takes_over_and_the_other_waits_on (void **state)
     party_free (standbys[1]);
 }
 
+/* Two pairs in one database: each owner counts the standbys of its own schema. */
+static uint64_t standbys_of (party_t *owner)
+{
+    store_stats_t stats;
+    store_stats (owner->store, &stats);
+    return stats.standbys;
+}
+
+static void an_owner_counts_the_standbys_of_its_schema (void **state)
+{
+    fixture_t *fixtures[2] = {*state, fixture_new ("postgresql")};
+    party_t *owners[2];
+    party_t *standbys[2];
+    for (int i = 0; i < 2; i++) {
+        owners[i] = party_new (fixtures[i], false, NULL);
+        owners[i]->database.pinned_ms = 100; /* it looks as often */
+        standbys[i] = party_new (fixtures[i], true, NULL);
+        party_own (owners[i], STORE_OK);
+        party_begin (standbys[i]);
+        WAIT_FOR (waits (standbys[i]), TIMING_PATIENCE_MS);
+    }
+    for (int i = 0; i < 2; i++)
+        WAIT_FOR (standbys_of (owners[i]) > 0, TIMING_PATIENCE_MS);
+    wakeup_raise (standbys[0]->stop_fd);
+    party_end (standbys[0], STORE_ERROR_STOPPED);
+    party_close (standbys[0]);
+    WAIT_FOR (standbys_of (owners[0]) == 0, TIMING_PATIENCE_MS);
+    assert_int_equal (standbys_of (owners[1]), 1);
+    wakeup_raise (standbys[1]->stop_fd);
+    party_end (standbys[1], STORE_ERROR_STOPPED);
+    for (int i = 0; i < 2; i++) {
+        party_free (standbys[i]);
+        party_free (owners[i]);
+    }
+    void *other = fixtures[1];
+    fixture_teardown (&other);
+}
+
 static void one_that_waits_can_be_stopped (void **state)
 {
     fixture_t *f = *state;
@@ -635,6 +673,7 @@ int main (void)
         TEST (locks_of_an_owner_that_stands_still_are_freed),
         TEST (an_adoption_that_finds_locks_owns_nothing),
         TEST (one_of_two_takes_over_and_the_other_waits_on),
+        TEST (an_owner_counts_the_standbys_of_its_schema),
         TEST (one_that_waits_can_be_stopped),
         TEST (who_is_no_standby_is_refused_or_takes_over),
         TEST (a_copied_directory_is_another_owner),

@@ -4,12 +4,15 @@
 
 #include "store/postgresql/pg_hosts.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <time.h>
 
 #include "timestamp.h"
@@ -17,10 +20,18 @@
 enum {
     HOSTS_MAX = 16,     /* beyond them the order is libpq's */
     HOST_SIZE = 256,    /* of one, with its end */
-    KEYWORDS_MAX = 72,  /* those of a target (pg_link.c), and three more */
+    KEYWORDS_MAX = 72,  /* those of a target (pg_target.c), and three more */
     FIRST_MS_MIN = 200, /* for one host, however short the lease is */
-    LEASE_PART = 4      /* what of a lease all hosts together may take in the first round */
+    LEASE_PART = 4,     /* what of a lease all hosts together may take in the first round */
+    NAMED_MAX = 4,      /* hosts whose reasons are told; of more it is told how many there are */
+    REASON_SIZE = 200,  /* of one host, with its end */
+    PORT_MAX = 65535
 };
+
+enum { NAMES, ADDRESSES, PORTS };
+static const char *const PLACE[PG_HOSTS_PLACE] = {"host", "hostaddr", "port"};
+
+/* The lists. */
 
 static size_t count_of (const char *list)
 {
@@ -42,43 +53,50 @@ static bool take_nth (const char *list, size_t n, char out[HOST_SIZE])
     return length < HOST_SIZE;
 }
 
-/* What libpq would refuse is left to it. */
+static size_t named (const pg_hosts_t *self)
+{
+    return count_of (self->lists[self->lists[ADDRESSES] != NULL ? ADDRESSES : NAMES]);
+}
+
+/* Those beyond the bounds are left to libpq. */
 static bool are_ours (const pg_hosts_t *self)
 {
-    const char *lists[] = {self->names, self->addresses, self->ports};
     char one[HOST_SIZE];
-    size_t count = count_of (self->addresses != NULL ? self->addresses : self->names);
+    size_t count = named (self);
     if (count < 2 || count > HOSTS_MAX)
         return false;
-    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++) {
-        size_t has = count_of (lists[i]);
-        if (has != 0 && has != count && (i < 2 || has != 1))
-            return false;
-        for (size_t n = 0; n < has; n++)
-            if (!take_nth (lists[i], n, one))
+    for (size_t i = 0; i < PG_HOSTS_PLACE; i++)
+        for (size_t n = 0; n < count_of (self->lists[i]); n++)
+            if (!take_nth (self->lists[i], n, one))
                 return false;
-    }
     return true;
 }
 
 void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, const char *ports,
                     const char *connect_timeout, int64_t lease_ms)
 {
-    self->names = names;
-    self->addresses = addresses;
-    self->ports = ports;
+    self->lists[NAMES] = names;
+    self->lists[ADDRESSES] = addresses;
+    self->lists[PORTS] = ports;
     atomic_init (&self->good, 0);
     self->most_ms = strtoll (connect_timeout, NULL, 10) * 1000;
     self->count = 0;
     if (self->most_ms <= 0 || !are_ours (self)) /* 0: somebody wants it to wait for ever */
         return;
-    self->count = count_of (addresses != NULL ? addresses : names);
+    self->count = named (self);
     self->first_ms = lease_ms / LEASE_PART / (int64_t) self->count;
     if (self->first_ms < FIRST_MS_MIN)
         self->first_ms = FIRST_MS_MIN;
     if (self->first_ms > self->most_ms || lease_ms == 0)
         self->first_ms = self->most_ms;
 }
+
+size_t pg_hosts_count (const pg_hosts_t *self)
+{
+    return self->count == 0 ? 1 : self->count;
+}
+
+/* Connecting. */
 
 void pg_hosts_wait (PGconn *db, int64_t ms)
 {
@@ -100,67 +118,237 @@ void pg_hosts_wait (PGconn *db, int64_t ms)
     }
 }
 
-static PGconn *connect_one (const pg_hosts_t *self, size_t n, int64_t ms,
-                            const char *const *keywords, const char *const *values)
+static bool says_place (const char *keyword)
+{
+    bool found = false;
+    for (size_t i = 0; i < PG_HOSTS_PLACE; i++)
+        found = found || strcmp (keyword, PLACE[i]) == 0;
+    return found;
+}
+
+/* At this place, which lacks what is NULL, and as the keywords have it otherwise. */
+static PGconn *begin_at (const char *const place[PG_HOSTS_PLACE], const char *const *keywords,
+                         const char *const *values)
 {
     const char *own[KEYWORDS_MAX];
     const char *their[KEYWORDS_MAX];
-    char parts[3][HOST_SIZE];
-    static const char *const names[] = {"host", "hostaddr", "port"};
-    const char *lists[] = {self->names, self->addresses, self->ports};
     size_t count = 0;
-    for (size_t i = 0; i < 3; i++)
-        if (take_nth (lists[i], n, parts[i])) {
-            own[count] = names[i];
-            their[count++] = parts[i];
-        }
+    for (size_t i = 0; i < PG_HOSTS_PLACE; i++) {
+        own[count] = PLACE[i];
+        their[count] = place[i];
+        count += place[i] != NULL;
+    }
     for (size_t i = 0; keywords[i] != NULL && count + 1 < KEYWORDS_MAX; i++) {
-        bool is_list = strcmp (keywords[i], names[0]) == 0 || strcmp (keywords[i], names[1]) == 0 ||
-                       strcmp (keywords[i], names[2]) == 0;
         own[count] = keywords[i];
         their[count] = values[i];
-        count += !is_list;
+        count += !says_place (keywords[i]);
     }
     own[count] = their[count] = NULL;
-    PGconn *db = PQconnectStartParams (own, their, 0);
-    if (db != NULL)
-        pg_hosts_wait (db, ms);
-    return db;
+    return PQconnectStartParams (own, their, 0);
 }
 
-/* Nothing another host could say would help. */
-static bool is_decided (PGconn *db)
+PGconn *pg_hosts_begin (const pg_hosts_t *self, size_t n, const char *const *keywords,
+                        const char *const *values)
 {
-    return db == NULL || PQstatus (db) == CONNECTION_OK || PQconnectionNeedsPassword (db) != 0;
+    char parts[PG_HOSTS_PLACE][HOST_SIZE];
+    const char *place[PG_HOSTS_PLACE];
+    if (self->count == 0)
+        return PQconnectStartParams (keywords, values, 0);
+    for (size_t i = 0; i < PG_HOSTS_PLACE; i++)
+        place[i] = take_nth (self->lists[i], n, parts[i]) ? parts[i] : NULL;
+    return begin_at (place, keywords, values);
 }
 
 /* Of two that took no connection the one that says more: it was there, and asked for a password. */
 static PGconn *better (PGconn *one, PGconn *other)
 {
-    bool first = one != NULL && PQconnectionUsedPassword (one) != 0;
+    bool first = one != NULL &&
+                 (PQconnectionUsedPassword (one) != 0 || PQconnectionNeedsPassword (one) != 0);
     PQfinish (first ? other : one);
     return first ? one : other;
 }
 
-PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const char *const *values)
+static const char BEFORE[] = "connection to server ";
+
+/* A name may have several addresses, with a line each: what a server said, else what became of the
+ * last one. */
+static const char *line_of (const PGconn *db, size_t *length)
 {
+    const char *text = db == NULL ? "" : PQerrorMessage (db);
+    const char *line = strstr (text, "FATAL:");
+    const char *next = line == NULL ? strstr (text, BEFORE) : NULL;
+    for (; next != NULL; next = strstr (next + 1, BEFORE))
+        line = next;
+    while (line != NULL && line > text && line[-1] != '\n')
+        line--;
+    if (line == NULL)
+        line = text;
+    *length = strcspn (line, "\n");
+    return line;
+}
+
+static void note (const PGconn *db, char out[REASON_SIZE])
+{
+    size_t length;
+    const char *line = line_of (db, &length);
+    const char *reason = strstr (line, " failed: ");
+    if (strncmp (line, BEFORE, strlen (BEFORE)) == 0 && reason != NULL && reason < line + length) {
+        reason += strlen (" failed: ");
+        length -= (size_t) (reason - line);
+        line = reason;
+    }
+    if (length == 0)
+        snprintf (out, REASON_SIZE, "no answer in time");
+    else
+        snprintf (out, REASON_SIZE, "%.*s", (int) length, line);
+}
+
+/* Each with its part of the text. */
+static void tell_all (const pg_hosts_t *self, char reasons[][REASON_SIZE],
+                      char why[PG_HOSTS_WHY_SIZE])
+{
+    char name[HOST_SIZE];
+    char port[HOST_SIZE];
+    char one[HOST_SIZE * 2 + REASON_SIZE];
+    size_t shown = self->count > NAMED_MAX ? NAMED_MAX : self->count;
+    size_t part = (PG_HOSTS_WHY_SIZE - sizeof ("; and 12 more")) / shown - strlen ("; ");
+    size_t used = 0;
+    for (size_t n = 0; n < shown; n++) {
+        if (!take_nth (self->lists[NAMES], n, name) || name[0] == '\0')
+            if (!take_nth (self->lists[ADDRESSES], n, name) || name[0] == '\0')
+                snprintf (name, sizeof (name), "the local socket");
+        bool has_port = take_nth (self->lists[PORTS], n, port) && port[0] != '\0';
+        snprintf (one, sizeof (one), "%s:%s: %s", name, has_port ? port : "5432", reasons[n]);
+        used += (size_t) snprintf (why + used, PG_HOSTS_WHY_SIZE - used, "%s%.*s",
+                                   n == 0 ? "" : "; ", (int) part, one);
+    }
+    if (shown < self->count)
+        snprintf (why + used, PG_HOSTS_WHY_SIZE - used, "; and %zu more", self->count - shown);
+}
+
+static PGconn *connect_any (const char *const *keywords, const char *const *values,
+                            char why[PG_HOSTS_WHY_SIZE])
+{
+    size_t length;
+    PGconn *db = PQconnectdbParams (keywords, values, 0);
+    const char *line = line_of (db, &length);
+    snprintf (why, PG_HOSTS_WHY_SIZE, "%.*s", (int) length, line);
+    return db;
+}
+
+PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const char *const *values,
+                          char why[PG_HOSTS_WHY_SIZE])
+{
+    char reasons[HOSTS_MAX][REASON_SIZE];
     const int64_t rounds[] = {self->first_ms, self->most_ms};
+    why[0] = '\0';
     if (self->count == 0)
-        return PQconnectdbParams (keywords, values, 0);
+        return connect_any (keywords, values, why);
     PGconn *kept = NULL;
     for (size_t round = 0; round < 2; round++) {
         size_t good = atomic_load (&self->good);
         for (size_t i = 0; i < self->count; i++) {
             size_t n = (good + i) % self->count;
-            PGconn *db = connect_one (self, n, rounds[round], keywords, values);
-            if (db != NULL && PQstatus (db) == CONNECTION_OK)
-                atomic_store (&self->good, n);
-            if (is_decided (db)) {
+            PGconn *db = pg_hosts_begin (self, n, keywords, values);
+            if (db != NULL)
+                pg_hosts_wait (db, rounds[round]);
+            if (db == NULL || PQstatus (db) == CONNECTION_OK) {
+                if (db != NULL)
+                    atomic_store (&self->good, n);
                 PQfinish (kept);
                 return db;
             }
+            note (db, reasons[n]);
             kept = better (kept, db);
         }
     }
+    tell_all (self, reasons, why);
     return kept;
+}
+
+/* Checking. */
+
+/* libpq looks at all values before it goes to a host, and then meets an address that is none.
+ * Whatever else it says is about a value. */
+static store_code_t check_values (const char *const *keywords, const char *const *values,
+                                  store_error_t *error)
+{
+    static const char *const nowhere[PG_HOSTS_PLACE] = {"nowhere", "!", "1"};
+    PGconn *db = begin_at (nowhere, keywords, values);
+    const char *said = db == NULL ? "no memory" : PQerrorMessage (db);
+    store_code_t code = STORE_OK;
+    if (strstr (said, "network address \"!\"") == NULL)
+        code = store_fail (error, STORE_ERROR_ACCESS, "database/uri: %.*s",
+                           (int) (strcspn (said, "\n") > 300 ? 300 : strcspn (said, "\n")), said);
+    PQfinish (db);
+    return code;
+}
+
+/* Empty: the usual one. */
+static bool is_port (const char *text)
+{
+    char *end;
+    while (isspace ((unsigned char) *text))
+        text++;
+    long port = strtol (text, &end, 10);
+    return text[0] == '\0' || (*end == '\0' && port >= 1 && port <= PORT_MAX);
+}
+
+/* One with a scope is not: its interface may come later. */
+static bool is_address (const char *text)
+{
+    struct addrinfo *found = NULL;
+    const struct addrinfo hint = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+    if (text[0] == '\0' || strchr (text, '%') != NULL)
+        return true;
+    bool is_one = getaddrinfo (text, NULL, &hint, &found) == 0;
+    if (is_one)
+        freeaddrinfo (found);
+    return is_one;
+}
+
+static bool is_reachable (const char *host, const char *port)
+{
+    size_t room = sizeof (((struct sockaddr_un *) NULL)->sun_path);
+    bool is_socket = host[0] == '/' || host[0] == '@';
+    size_t length =
+        strlen (host) + strlen ("/.s.PGSQL.") + (port[0] == '\0' ? strlen ("5432") : strlen (port));
+    return !is_socket || length < room;
+}
+
+static store_code_t check_host (const pg_hosts_t *self, size_t n, store_error_t *error)
+{
+    char parts[PG_HOSTS_PLACE][HOST_SIZE];
+    for (size_t i = 0; i < PG_HOSTS_PLACE; i++)
+        if (!take_nth (self->lists[i], n, parts[i]))
+            parts[i][0] = '\0';
+    if (!is_port (parts[PORTS]))
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "database/uri: invalid port number '%.60s': it is 1 to %d", parts[PORTS],
+                           PORT_MAX);
+    if (!is_address (parts[ADDRESSES]))
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "database/uri: hostaddr '%.60s' is no address", parts[ADDRESSES]);
+    if (!is_reachable (parts[NAMES], parts[PORTS]))
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "database/uri: the path of a socket in '%.120s' is too long",
+                           parts[NAMES]);
+    return STORE_OK;
+}
+
+store_code_t pg_hosts_check (const pg_hosts_t *self, const char *const *keywords,
+                             const char *const *values, store_error_t *error)
+{
+    size_t count = named (self) == 0 ? 1 : named (self);
+    store_code_t code = check_values (keywords, values, error);
+    for (size_t i = 0; code == STORE_OK && i < PG_HOSTS_PLACE; i++) {
+        size_t has = count_of (self->lists[i]);
+        if (has != 0 && has != count && (i != PORTS || has != 1))
+            code = store_fail (error, STORE_ERROR_ACCESS,
+                               "database/uri: %zu hosts, but the list of '%s' has %zu", count,
+                               PLACE[i], has);
+    }
+    for (size_t n = 0; code == STORE_OK && n < count; n++)
+        code = check_host (self, n, error);
+    return code;
 }

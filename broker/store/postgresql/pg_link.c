@@ -4,7 +4,6 @@
 
 #include "store/postgresql/pg_link.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,209 +13,12 @@
 #include <xxhash.h>
 
 #include "core/base/memory.h"
-#include "store/postgresql/pg_refusal.h"
 #include "timestamp.h"
 
 enum {
     WAIT_STEP_MS = 100,
-    OPEN_WAIT_MS = 5000, /* for each answer while a session is set up: nothing there takes long */
-    TARGET_KEYWORDS_MAX = 64, /* libpq knows about forty */
-    SCHEMA_BYTES_MAX = 63     /* as the server cuts names */
+    OPEN_WAIT_MS = 5000 /* for each answer while a session is set up: nothing there takes long */
 };
-
-/* Where it leads. */
-
-/* What the URI leaves open. A connection whose other end is gone is noticed within seconds. */
-static const char *const DEFAULTS[][2] = {
-    {"connect_timeout", "3"},       {"keepalives_idle", "2"},
-    {"keepalives_interval", "1"},   {"keepalives_count", "3"},
-    {"tcp_user_timeout", "4000"},   {"target_session_attrs", "read-write"},
-    {"application_name", "taskmq"}, {"client_encoding", "UTF8"},
-};
-
-static const char *keyword_value (const pg_target_t *self, const char *keyword)
-{
-    for (size_t i = 0; self->keywords[i] != NULL; i++)
-        if (strcmp (self->keywords[i], keyword) == 0)
-            return self->values[i];
-    return NULL;
-}
-
-static void add_keyword (pg_target_t *self, size_t *count, const char *keyword, const char *value)
-{
-    if (*count == TARGET_KEYWORDS_MAX || keyword_value (self, keyword) != NULL)
-        return;
-    self->keywords[*count] = memory_text (keyword);
-    self->values[(*count)++] = memory_text (value);
-}
-
-/* All hosts are sockets or the loopback: nobody listens in between. */
-static bool are_local (const char *hosts)
-{
-    for (const char *host = hosts; host != NULL; host = strchr (host, ',')) {
-        host += *host == ',';
-        size_t length = strcspn (host, ",");
-        bool loopback = (length == 9 && strncmp (host, "localhost", 9) == 0) ||
-                        (length == 9 && strncmp (host, "127.0.0.1", 9) == 0) ||
-                        (length == 3 && strncmp (host, "::1", 3) == 0);
-        if (length > 0 && *host != '/' && *host != '@' && !loopback)
-            return false;
-    }
-    return true;
-}
-
-/* What the URI leaves open libpq takes from the environment; a service may name any host. */
-static const char *given_by (const pg_target_t *self, const char *keyword, const char *variable)
-{
-    const char *value = keyword_value (self, keyword);
-    return value != NULL ? value : getenv (variable);
-}
-
-static bool is_local (const pg_target_t *self)
-{
-    return are_local (given_by (self, "host", "PGHOST")) &&
-           given_by (self, "hostaddr", "PGHOSTADDR") == NULL &&
-           given_by (self, "service", "PGSERVICE") == NULL;
-}
-
-static void describe (pg_target_t *self)
-{
-    char text[256];
-    const char *host = given_by (self, "host", "PGHOST");
-    const char *port = given_by (self, "port", "PGPORT");
-    const char *name = keyword_value (self, "dbname");
-    snprintf (text, sizeof (text), "database %.60s at %.100s:%.20s", name == NULL ? "?" : name,
-              host == NULL ? "the local socket" : host, port == NULL ? "5432" : port);
-    self->where = memory_text (text);
-}
-
-/* Those of a service only libpq knows. */
-static void find_hosts (pg_target_t *self, int64_t lease_ms)
-{
-    bool known = given_by (self, "service", "PGSERVICE") == NULL;
-    pg_hosts_init (&self->hosts, known ? given_by (self, "host", "PGHOST") : NULL,
-                   known ? given_by (self, "hostaddr", "PGHOSTADDR") : NULL,
-                   given_by (self, "port", "PGPORT"), keyword_value (self, "connect_timeout"),
-                   lease_ms);
-}
-
-static store_code_t take_uri (pg_target_t *self, const database_options_t *options,
-                              store_error_t *error)
-{
-    char *why = NULL;
-    PQconninfoOption *given = PQconninfoParse (options->uri, &why);
-    if (given == NULL) {
-        store_fail (error, STORE_ERROR_ACCESS, "database/uri: %.300s",
-                    why == NULL ? "no memory" : why);
-        PQfreemem (why);
-        return error->code;
-    }
-    size_t count = 0;
-    bool secret = false;
-    for (const PQconninfoOption *option = given; option->keyword != NULL; option++) {
-        bool set = option->val != NULL && option->val[0] != '\0';
-        secret = secret || (set && strcmp (option->keyword, "password") == 0);
-        if (set)
-            add_keyword (self, &count, option->keyword, option->val);
-    }
-    PQconninfoFree (given);
-    if (secret)
-        return store_fail (error, STORE_ERROR_ACCESS,
-                           "database/uri has a password in it, which others could see: put it into "
-                           "a passfile (database/passfile, mode 0600)");
-    if (options->passfile != NULL)
-        add_keyword (self, &count, "passfile", options->passfile);
-    add_keyword (self, &count, "sslmode", is_local (self) ? "prefer" : "verify-full");
-    for (size_t i = 0; i < sizeof (DEFAULTS) / sizeof (DEFAULTS[0]); i++)
-        add_keyword (self, &count, DEFAULTS[i][0], DEFAULTS[i][1]);
-    describe (self);
-    find_hosts (self, options->lease_ms);
-    return STORE_OK;
-}
-
-static bool is_plain_name (const char *name)
-{
-    size_t length = strlen (name);
-    if (length == 0 || length > SCHEMA_BYTES_MAX || isdigit ((unsigned char) name[0]))
-        return false;
-    for (; *name != '\0'; name++)
-        if (!islower ((unsigned char) *name) && !isdigit ((unsigned char) *name) && *name != '_')
-            return false;
-    return true;
-}
-
-static bool is_durable (const char *synchronous_commit)
-{
-    return strcmp (synchronous_commit, "on") == 0 || strcmp (synchronous_commit, "local") == 0 ||
-           strcmp (synchronous_commit, "remote_apply") == 0;
-}
-
-/* Whatever the role or the database were set to, a session of ours is set like this. Every
- * statement walks an index in its order: a plan that was made while a table was small, or before
- * anything was counted in it, would scan or sort it when it is large. */
-static store_code_t make_settings (pg_target_t *self, const database_options_t *options,
-                                   store_error_t *error)
-{
-    char text[768];
-    const char *schema = options->schema == NULL ? "taskmq" : options->schema;
-    const char *commit = options->synchronous_commit == NULL ? "on" : options->synchronous_commit;
-    if (!is_plain_name (schema) || strncmp (schema, "pg_", 3) == 0)
-        return store_fail (error, STORE_ERROR_ACCESS,
-                           "database/schema '%.100s': a plain name has small letters, digits and _",
-                           schema);
-    if (!is_durable (commit))
-        return store_fail (error, STORE_ERROR_ACCESS,
-                           "database/synchronous_commit '%.100s': on, remote_apply or local",
-                           commit);
-    snprintf (
-        text, sizeof (text),
-        "SET search_path = %s; SET synchronous_commit = %s; SET jit = off;"
-        " SET plan_cache_mode = force_generic_plan; SET statement_timeout = 0;"
-        " SET lock_timeout = 0; SET idle_session_timeout = 0;"
-        " SET client_connection_check_interval = '2s';"
-        " SET idle_in_transaction_session_timeout = '5s';"
-        " SET default_transaction_isolation = 'read committed';"
-        " SET default_transaction_deferrable = off; SET bytea_output = 'hex';"
-        " SET row_security = off; SET enable_seqscan = off; SET enable_hashjoin = off;"
-        " SET enable_mergejoin = off;"
-        " SET enable_sort = off; SET enable_bitmapscan = off; SET client_min_messages = error",
-        schema, commit);
-    self->schema = memory_text (schema);
-    self->settings = memory_text (text);
-    return STORE_OK;
-}
-
-store_code_t pg_target_init (pg_target_t *self, const database_options_t *options,
-                             store_error_t *error)
-{
-    memset (self, 0, sizeof (*self));
-    if (options == NULL || options->uri == NULL || options->uri[0] == '\0')
-        return store_fail (error, STORE_ERROR_ACCESS,
-                           "store postgresql needs database/uri (--database URI)");
-    self->keywords = memory_zero (TARGET_KEYWORDS_MAX + 1, sizeof (char *));
-    self->values = memory_zero (TARGET_KEYWORDS_MAX + 1, sizeof (char *));
-    store_code_t code = take_uri (self, options, error);
-    return code == STORE_OK ? make_settings (self, options, error) : code;
-}
-
-void pg_target_destroy (pg_target_t *self)
-{
-    for (size_t i = 0; self->keywords != NULL && self->keywords[i] != NULL; i++) {
-        free (self->keywords[i]);
-        free (self->values[i]);
-    }
-    free (self->keywords);
-    free (self->values);
-    free (self->settings);
-    free (self->schema);
-    free (self->where);
-    memset (self, 0, sizeof (*self));
-}
-
-store_code_t pg_target_judge (const pg_target_t *self, store_error_t *error)
-{
-    return pg_refusal_look (self->keywords, self->values, self->where, error);
-}
 
 /* Errors. */
 
@@ -477,37 +279,26 @@ store_code_t pg_link_end_others (pg_link_t *self, size_t *found, store_error_t *
     return code;
 }
 
-/* libpq does not know where a broker has its passwords. */
-static void fail_open (const pg_link_t *self, store_code_t code, store_error_t *error)
+/* A server that knows the password may only read just now, or have no session left. Whoever does not
+ * know it ends even a broker that was connected once: no failover mends that. */
+static store_code_t judge_refused (const pg_link_t *self, const char *why, store_error_t *error)
 {
-    char text[400];
-    const char *said = PQerrorMessage (self->db);
-    snprintf (text, sizeof (text), "%.*s%s",
-              (int) (strcspn (said, "\n") > 300 ? 300 : strcspn (said, "\n")), said,
-              PQconnectionNeedsPassword (self->db) != 0 ? ": database/passfile names a file of them"
-                                                        : "");
-    fail (self, code, text, NULL, error);
-}
-
-/* A server that knows the password may only read just now, or have no session left. */
-static store_code_t judge_refused (const pg_link_t *self, store_error_t *error)
-{
-    bool needs = PQconnectionNeedsPassword (self->db) != 0;
-    fail_open (self, needs ? STORE_ERROR_ACCESS : STORE_ERROR_AWAY, error);
-    if (needs || PQconnectionUsedPassword (self->db) == 0)
-        return error->code;
-    return pg_target_judge (self->target, error);
+    bool asked =
+        PQconnectionNeedsPassword (self->db) != 0 || PQconnectionUsedPassword (self->db) != 0;
+    fail (self, STORE_ERROR_AWAY, why, NULL, error);
+    return asked ? pg_target_judge (self->target, PG_REFUSALS_PASSWORD, error) : error->code;
 }
 
 store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
 {
+    char why[PG_HOSTS_WHY_SIZE];
     pg_link_close (self);
     self->db = pg_hosts_connect (&self->target->hosts, (const char *const *) self->target->keywords,
-                                 (const char *const *) self->target->values);
+                                 (const char *const *) self->target->values, why);
     if (self->db == NULL)
         return store_fail (error, STORE_ERROR_IO, "no memory for a connection");
     if (PQstatus (self->db) != CONNECTION_OK) {
-        store_code_t code = judge_refused (self, error);
+        store_code_t code = judge_refused (self, why, error);
         pg_link_close (self);
         return code;
     }

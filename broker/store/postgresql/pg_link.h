@@ -15,44 +15,16 @@
 #define TASKMQ_STORE_PG_LINK_H
 
 #include <libpq-fe.h>
-#include <stdatomic.h>
 
 #include "store/error.h"
-#include "store/postgresql/database_options.h"
-#include "store/postgresql/pg_hosts.h"
+#include "store/postgresql/pg_target.h"
 #include "store/postgresql/pg_values.h"
 
 enum {
     PG_STATEMENTS_MAX = 48, /* of one link */
     PG_VERSION_MIN = 140000,
-    PG_TAG_SIZE = 17
+    PG_LINK_NAME_MAX = 39 /* "taskmq NAME TAG": the server cuts names of sessions at 63 bytes */
 };
-
-/* Where all links of a store lead, and how their sessions are set. */
-typedef struct pg_target {
-    char **keywords; /* for PQconnectdbParams, ended by NULL */
-    char **values;
-    pg_hosts_t hosts;
-    char *settings;        /* SQL for each new session */
-    char *schema;          /* a plain name: letters, digits, _ */
-    char *where;           /* host and database, for texts */
-    char tag[PG_TAG_SIZE]; /* of whom the sessions are, in their names; before the first link */
-    /* As the newest link found it. */
-    atomic_int_fast64_t system_id; /* of the server; 0: not known yet */
-    atomic_int timeline;
-    /* Where all that was acknowledged was found; 0: nothing was acknowledged yet. */
-    atomic_uint_fast64_t whole_server;
-    atomic_bool unreplicated; /* synchronous_standby_names is empty */
-    atomic_bool unsummed;     /* data_checksums is off */
-} pg_target_t;
-
-/* Refuses what is no URI, has a password in it, or names a schema that is no plain name:
- * STORE_ERROR_ACCESS. Nothing is connected. */
-store_code_t pg_target_init (pg_target_t *self, const database_options_t *options,
-                             store_error_t *error);
-/* As pg_refusal_look, behind a connection that was not made. */
-store_code_t pg_target_judge (const pg_target_t *self, store_error_t *error);
-void pg_target_destroy (pg_target_t *self); /* accepts an all-zero object */
 
 typedef struct pg_link {
     pg_target_t *target;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <xxhash.h>
 
 #include "core/base/beats.h"
 #include "store/postgresql/pg_schema.h"
@@ -370,9 +371,22 @@ static store_code_t try_once (taker_t *self, bool *taken, store_error_t *error)
     return STORE_OK;
 }
 
+void pg_own_link_name (const pg_target_t *target, char out[PG_LINK_NAME_MAX + 1])
+{
+    static const char PREFIX[] = "adoption ";
+    enum { SUM_DIGITS = 8, ROOM = PG_LINK_NAME_MAX - (sizeof (PREFIX) - 1) };
+    size_t length = strlen (target->schema);
+    if (length <= ROOM)
+        snprintf (out, PG_LINK_NAME_MAX + 1, "%s%s", PREFIX, target->schema);
+    else
+        snprintf (out, PG_LINK_NAME_MAX + 1, "%s%.*s~%0*x", PREFIX, ROOM - SUM_DIGITS - 1,
+                  target->schema, SUM_DIGITS, (uint32_t) XXH3_64bits (target->schema, length));
+}
+
 store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store_error_t *error)
 {
     taker_t self = {.store = store, .out = out, .stop_fd = stop_fd};
+    char name[PG_LINK_NAME_MAX + 1];
     bool taken = false;
     *out = (pg_owned_t){.epoch = 0};
     store_code_t code = pg_instance_read (&out->instance, store->options.directory, error);
@@ -380,7 +394,8 @@ store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store
         return code;
     pg_instance_tag (out->instance.owner, store->target.tag);
     beat_watch_init (&self.watch, PG_LEASE_MS);
-    pg_link_init (&self.link, &store->target, "adoption", TEXTS, STATEMENTS);
+    pg_own_link_name (&store->target, name);
+    pg_link_init (&self.link, &store->target, name, TEXTS, STATEMENTS);
     self.link.wait_ms_max = LOOK_WAIT_MS * TRIES;
     code = pg_link_open (&self.link, error);
     while (code == STORE_OK && !taken) {

@@ -29,7 +29,7 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
                       version / 10000, version % 10000, target.where, target.schema);
         pg_link_close (&link);
         if (code == STORE_ERROR_AWAY)
-            code = pg_target_judge (&target, error);
+            code = pg_target_judge (&target, PG_REFUSALS_ALL, error);
     }
     pg_target_destroy (&target);
     return code;

@@ -6,81 +6,145 @@
 
 #include <ctype.h>
 #include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "store/postgresql/pg_hosts.h"
-
-enum { LOOK_MS = 3000, STATE_LENGTH = 5 };
-
-/* Of the server: who it is, and which database. */
-static const char *const FINAL_STATES[] = {"28", "3D000", "42501"};
-
-/* Of libpq and OpenSSL, which have no codes, in their own language: this process sets no locale. */
-static const char *const FINAL_TEXTS[] = {
-    "certificate verify failed",       "does not match host name",    "root certificate file",
-    "could not read root certificate", "server does not support SSL", "no password supplied",
-    "invalid sslmode value",
+enum {
+    LOOK_MS = 3000,    /* for all hosts together, … */
+    LOOK_MS_MIN = 500, /* … but not less for one */
+    STATE_LENGTH = 5,
+    REASONS_SIZE = 360 /* what is told of all that refuse, with its end */
 };
 
-/* The code in "FATAL:  28P01: password ...": five letters or digits between two colons. Gives what
- * stands behind the first one; NULL: there is none. */
-static const char *find_state (const char *text)
+typedef struct reason {
+    const char *begin; /* of a text, or of a code */
+    const char *means; /* where libpq's own words are too few; or NULL */
+    bool password;
+} reason_t;
+
+/* Of the server: who it is, which database, and settings in the URI that it does not know. */
+static const reason_t FINAL_STATES[] = {
+    {"28P01", NULL, true},  {"28", NULL, false},    {"3D000", NULL, false},
+    {"42501", NULL, false}, {"42704", NULL, false}, {"22023", NULL, false},
+};
+
+/* Of libpq and OpenSSL, which have no codes, in their own language: this process sets no locale. */
+static const reason_t FINAL_TEXTS[] = {
+    {"certificate verify failed",
+     "it is out of date, or nobody signed it whom sslrootcert (~/.postgresql/root.crt) has", false},
+    {"does not match host name", NULL, false},
+    {"certificate file", NULL, false},
+    {"private key file", NULL, false},
+    {"was required", NULL, false}, /* TLS, which the server does not have */
+    {"alert unknown ca", "the server does not know who signed sslcert", false},
+    {"alert bad certificate", "the server does not take sslcert", false},
+    {"alert certificate", "the server does not take sslcert", false},
+    {"alert protocol version", NULL, false},
+    {"unsupported protocol", NULL, false},
+    {"no password supplied", "database/passfile names a file of them", true},
+};
+
+/* Of libpq about a server that let us in. */
+static const char *const AWAY_TEXTS[] = {"session is read-only", "hot standby mode"};
+
+/* What was found of all hosts. */
+typedef struct look {
+    pg_refusals_t which;
+    bool away;
+    char reasons[REASONS_SIZE]; /* of those that refuse for good; empty: none does */
+} look_t;
+
+static const char *find (const char *line, size_t length, const char *text)
 {
-    for (const char *at = strstr (text, ":  "); at != NULL; at = strstr (at + 1, ":  ")) {
-        size_t length = 0;
-        while (length < STATE_LENGTH && (isupper ((unsigned char) at[3 + length]) ||
-                                         isdigit ((unsigned char) at[3 + length])))
-            length++;
-        if (length == STATE_LENGTH && at[3 + length] == ':')
+    const char *found = strstr (line, text);
+    return found != NULL && found < line + length ? found : NULL;
+}
+
+/* The code in "FATAL:  28P01: password ...": five letters or digits between two colons. */
+static const char *find_state (const char *line, size_t length)
+{
+    const char *end = line + length;
+    for (const char *at = strstr (line, ":  "); at != NULL && at < end;
+         at = strstr (at + 1, ":  ")) {
+        size_t has = 0;
+        while (has < STATE_LENGTH &&
+               (isupper ((unsigned char) at[3 + has]) || isdigit ((unsigned char) at[3 + has])))
+            has++;
+        if (has == STATE_LENGTH && at[3 + has] == ':')
             return at + 3;
     }
     return NULL;
 }
 
-/* Where it says so; NULL: it is not final. */
-static const char *find_final (const char *text)
+/* NULL: it is not final. */
+static const reason_t *find_final (const char *line, size_t length, const char *state)
 {
-    const char *state = find_state (text);
-    if (state != NULL) {
-        for (size_t i = 0; i < sizeof (FINAL_STATES) / sizeof (FINAL_STATES[0]); i++)
-            if (strncmp (state, FINAL_STATES[i], strlen (FINAL_STATES[i])) == 0)
-                return state;
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof (FINAL_TEXTS) / sizeof (FINAL_TEXTS[0]); i++) {
-        const char *found = strstr (text, FINAL_TEXTS[i]);
-        if (found != NULL)
-            return found;
-    }
+    for (size_t i = 0; state != NULL && i < sizeof (FINAL_STATES) / sizeof (FINAL_STATES[0]); i++)
+        if (strncmp (state, FINAL_STATES[i].begin, strlen (FINAL_STATES[i].begin)) == 0)
+            return &FINAL_STATES[i];
+    for (size_t i = 0; state == NULL && i < sizeof (FINAL_TEXTS) / sizeof (FINAL_TEXTS[0]); i++)
+        if (find (line, length, FINAL_TEXTS[i].begin) != NULL)
+            return &FINAL_TEXTS[i];
     return NULL;
 }
 
-/* Of several hosts each has lines of its own. */
-static const char *line_around (const char *text, const char *at)
+static bool is_away (const char *line, size_t length)
 {
-    while (at > text && at[-1] != '\n')
-        at--;
-    return at;
+    bool found = false;
+    for (size_t i = 0; i < sizeof (AWAY_TEXTS) / sizeof (AWAY_TEXTS[0]); i++)
+        found = found || find (line, length, AWAY_TEXTS[i]) != NULL;
+    return found;
 }
 
-store_code_t pg_refusal_look (char *const *keywords, char *const *values, const char *where,
+static void add_reason (look_t *self, const char *line, size_t length, const reason_t *reason)
+{
+    size_t used = strlen (self->reasons);
+    snprintf (self->reasons + used, REASONS_SIZE - used, "%s%.*s%s%s", used == 0 ? "" : "; ",
+              (int) length, line, reason->means == NULL ? "" : ": ",
+              reason->means == NULL ? "" : reason->means);
+}
+
+/* A name may have several addresses, and TLS be tried beside plain text: each has lines. */
+static void judge_line (look_t *self, const char *line, size_t length)
+{
+    const char *state = find_state (line, length);
+    const reason_t *reason = find_final (line, length, state);
+    bool counts = reason != NULL && (self->which == PG_REFUSALS_ALL || reason->password);
+    if (counts)
+        add_reason (self, line, length, reason);
+    else
+        self->away = self->away || reason != NULL || state != NULL || is_away (line, length);
+}
+
+static void judge (look_t *self, const PGconn *db)
+{
+    const char *line = PQerrorMessage (db);
+    if (PQstatus (db) == CONNECTION_OK) /* it has come meanwhile */
+        self->away = true;
+    while (PQstatus (db) == CONNECTION_BAD && *line != '\0') {
+        size_t length = strcspn (line, "\n");
+        judge_line (self, line, length);
+        line += length + (line[length] == '\n');
+    }
+}
+
+store_code_t pg_refusal_look (const pg_hosts_t *hosts, const char *const *keywords,
+                              const char *const *values, pg_refusals_t which, const char *where,
                               store_error_t *error)
 {
-    PGconn *db =
-        PQconnectStartParams ((const char *const *) keywords, (const char *const *) values, 0);
-    if (db == NULL)
-        return STORE_ERROR_AWAY;
-    PQsetErrorVerbosity (db, PQERRORS_VERBOSE);
-    pg_hosts_wait (db, LOOK_MS);
-    const char *text = PQerrorMessage (db);
-    const char *final = PQstatus (db) == CONNECTION_BAD ? find_final (text) : NULL;
-    store_code_t code = STORE_ERROR_AWAY;
-    if (final != NULL) {
-        const char *line = line_around (text, final);
-        size_t length = strcspn (line, "\n");
-        code = store_fail (error, STORE_ERROR_ACCESS, "%s: %.*s", where,
-                           (int) (length > 350 ? 350 : length), line);
+    look_t self = {.which = which};
+    int64_t ms = LOOK_MS / (int64_t) pg_hosts_count (hosts);
+    for (size_t n = 0; n < pg_hosts_count (hosts); n++) {
+        PGconn *db = pg_hosts_begin (hosts, n, keywords, values);
+        if (db == NULL)
+            return STORE_ERROR_AWAY;
+        PQsetErrorVerbosity (db, PQERRORS_VERBOSE);
+        pg_hosts_wait (db, ms < LOOK_MS_MIN ? LOOK_MS_MIN : ms);
+        judge (&self, db);
+        PQfinish (db);
     }
-    PQfinish (db);
-    return code;
+    if (self.reasons[0] == '\0' || self.away)
+        return STORE_ERROR_AWAY;
+    return store_fail (error, STORE_ERROR_ACCESS, "%s: %s", where, self.reasons);
 }

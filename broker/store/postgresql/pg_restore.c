@@ -12,7 +12,6 @@
 #include "store/postgresql/database.h"
 #include "store/postgresql/pg_blobs.h"
 #include "store/postgresql/pg_instance.h"
-#include "store/postgresql/pg_refusal.h"
 #include "store/postgresql/pg_schema.h"
 #include "store/postgresql/pg_sql.h"
 #include "store/postgresql/pg_writer.h"
@@ -86,7 +85,7 @@ store_code_t database_restore_look (const database_options_t *options, uint64_t 
         pg_link_init (&link, &target, "restore", TEXTS, STATEMENTS);
         code = pg_link_open (&link, error);
         if (code == STORE_ERROR_AWAY)
-            code = pg_target_judge (&target, error); /* as at a first start */
+            code = pg_target_judge (&target, PG_REFUSALS_ALL, error); /* as at a first start */
         if (code == STORE_OK)
             code = pg_link_begin (&link, error);
         if (code == STORE_OK)

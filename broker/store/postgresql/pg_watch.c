@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "store/postgresql/pg_own.h"
 #include "timestamp.h"
 
 enum {
@@ -35,7 +36,7 @@ static const char *const TEXTS[STATEMENTS] = {
                " ORDER BY xact_start LIMIT 1",
     /* The owner has no such session: it had one until it owned the data. */
     [STANDBYS] = ("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database ()"
-                  " AND application_name LIKE 'taskmq adoption%'"),
+                  " AND starts_with (application_name, 'taskmq ' || $1::text || ' ')"),
 };
 
 void pg_watch_init (pg_watch_t *self, pg_store_t *store)
@@ -87,7 +88,12 @@ static store_code_t look_oldest (pg_watch_t *self, pg_store_t *store, store_erro
 static store_code_t look_standbys (pg_link_t *link, pg_store_t *store, store_error_t *error)
 {
     PGresult *row;
-    store_code_t code = pg_link_run (link, STANDBYS, NULL, &row, error);
+    pg_params_t params;
+    char name[PG_LINK_NAME_MAX + 1];
+    pg_own_link_name (&store->target, name);
+    pg_params_clear (&params);
+    pg_param_text (&params, name);
+    store_code_t code = pg_link_run (link, STANDBYS, &params, &row, error);
     if (code == STORE_OK)
         atomic_store (&store->standbys, (uint64_t) pg_int8 (row, 0, 0));
     PQclear (row);

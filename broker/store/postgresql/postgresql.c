@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "core/base/memory.h"
 #include "store/postgresql/pg_beat.h"
@@ -25,7 +26,10 @@
 #include "store/space.h"
 #include "timestamp.h"
 
-enum { SLOW_MS = 250 /* a commit that waits for so long finds the database out of reach */ };
+enum {
+    SLOW_MS = 250,     /* a commit that waits for so long finds the database out of reach */
+    LOST_WORDS_MAX = 8 /* how often it is said while it is away, as the reason changes */
+};
 
 /* Reach. */
 
@@ -38,9 +42,18 @@ void pg_store_say (pg_store_t *self, database_word_t word, const char *text)
 void pg_store_lost (pg_store_t *self, const store_error_t *error)
 {
     int_fast64_t none = 0;
-    if (!atomic_compare_exchange_strong (&self->away_since, &none, clock_ms (CLOCK_MONOTONIC)))
+    bool first =
+        atomic_compare_exchange_strong (&self->away_since, &none, clock_ms (CLOCK_MONOTONIC));
+    if (first) {
+        atomic_store (&self->lost_sum, 0);
+        atomic_store (&self->lost_words, 0);
+    }
+    uint64_t sum = XXH3_64bits (error->text, strlen (error->text)) | 1;
+    if (atomic_exchange (&self->lost_sum, sum) != sum &&
+        atomic_fetch_add (&self->lost_words, 1) < LOST_WORDS_MAX)
+        pg_store_say (self, DATABASE_AWAY, error->text);
+    if (!first)
         return;
-    pg_store_say (self, DATABASE_AWAY, error->text);
     pg_keeper_hurry (self->keeper);
     pg_beat_hurry (self->beat);
 }
@@ -289,7 +302,7 @@ static store_code_t judge_first (pg_store_t *self, store_code_t code, store_erro
 {
     if (code != STORE_ERROR_AWAY || pg_instance_is_there (self->options.directory))
         return code;
-    return pg_target_judge (&self->target, error);
+    return pg_target_judge (&self->target, PG_REFUSALS_ALL, error);
 }
 
 static store_code_t pg_open (store_t **out, const store_options_t *options, boot_t *boot,
