@@ -44,6 +44,7 @@ broker_pid=
 broker_options=
 postgres_pid=
 postgres_home=
+postgres_within= # a command that becomes the one behind it, in another place
 database=
 spawned=
 
@@ -194,7 +195,8 @@ start_postgres ()
         # shellcheck disable=SC2034 # the scenarios use it
         database="postgresql:///taskmq?host=$postgres_home&user=taskmq"
     fi
-    sh "$postgres_script" run "$postgres_home" "$@" >>postgres.log 2>&1 &
+    # shellcheck disable=SC2086 # words
+    $postgres_within sh "$postgres_script" run "$postgres_home" "$@" >>postgres.log 2>&1 &
     postgres_pid=$!
     eventually sql 'SELECT 1'
 }

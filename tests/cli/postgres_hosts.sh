@@ -59,6 +59,16 @@ start_with "postgresql:///taskmq?host=$copies,$postgres_home&user=taskmq"
 ended broker 3
 grep -q 'password authentication failed' broker.err || fail 'it does not say what is wrong'
 printf '*:*:*:*:hidden\n' >passwords
+# One that was connected once waits for all but its password.
+start_with "$database"
+eventually grep -q id=READY broker.err
+stop
+sql 'REVOKE ALL ON DATABASE taskmq FROM PUBLIC, taskmq'
+start_with "$database"
+eventually grep -q 'id=DATABASE-AWAY.*permission denied for database' broker.err
+sql 'GRANT ALL ON DATABASE taskmq TO PUBLIC'
+eventually grep -q id=READY broker.err
+stop
 sh "$postgres_script" kill "$(cat standby.pid)"
 wait "$(cat standby.pid)"
 sh "$postgres_script" remove "$copies"

@@ -279,8 +279,8 @@ store_code_t pg_link_end_others (pg_link_t *self, size_t *found, store_error_t *
     return code;
 }
 
-/* A server that knows the password may only read just now, or have no session left. Whoever does not
- * know it ends even a broker that was connected once: no failover mends that. */
+/* A server that knows the password may only read just now, or have no session left. A wrong one
+ * ends even a broker that was connected once: no failover mends that. */
 static store_code_t judge_refused (const pg_link_t *self, const char *why, store_error_t *error)
 {
     bool asked =

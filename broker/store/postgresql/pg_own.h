@@ -35,8 +35,8 @@ typedef struct pg_owned {
  * what was seen of an owner counts no more. STORE_ERROR_FOREIGN: it was owned on another server, so
  * this is a copy. STORE_ERROR_BUSY: locks stayed taken. */
 store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store_error_t *error);
-/* The name of the link on which a standby looks at the owner of a schema, so that an owner can count
- * its own. A schema of more than 30 letters is cut, and told apart by a sum. */
+/* The name of the link on which a standby looks at the owner of a schema, so that an owner can
+ * count its own. A schema of more than 30 letters is cut, and told apart by a sum. */
 void pg_own_link_name (const pg_target_t *target, char out[PG_LINK_NAME_MAX + 1]);
 /* After a clean end: nobody owns it. */
 store_code_t pg_own_release (pg_store_t *store, uint64_t epoch, store_error_t *error);
