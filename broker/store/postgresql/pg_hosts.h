@@ -44,7 +44,7 @@ store_code_t pg_hosts_check (const pg_hosts_t *self, const char *const *keywords
 PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const char *const *values,
                           char why[PG_HOSTS_WHY_SIZE]);
 /* How many hosts can be asked one by one, at least 1; and the beginning of a connection to the n-th
- * of them, for pg_hosts_wait. Where they are left to libpq it is to all of them. NULL: no memory. */
+ * of them, for pg_hosts_wait; to all of them where they are left to libpq. NULL: no memory. */
 size_t pg_hosts_count (const pg_hosts_t *self);
 PGconn *pg_hosts_begin (const pg_hosts_t *self, size_t n, const char *const *keywords,
                         const char *const *values);
