@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "store/postgresql/database_options.h"
+#include "support/timing.h"
 
 typedef struct database {
     database_options_t options;
@@ -80,4 +81,15 @@ long long store_fixture_sql (const fixture_t *fixture, const char *sql)
     long long number = strtoll (found, NULL, 10);
     free (found);
     return number;
+}
+
+void store_fixture_hold_answers (const fixture_t *f, bool hold)
+{
+    free (postgres_sql (store_fixture_server (),
+                        hold ? "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"
+                             : "ALTER SYSTEM RESET synchronous_standby_names"));
+    free (postgres_sql (store_fixture_server (), "SELECT pg_reload_conf ()"));
+    WAIT_FOR (store_fixture_sql (f, "SELECT (current_setting ('synchronous_standby_names') <> '')"
+                                    "::int") == hold,
+              TIMING_PATIENCE_MS);
 }

@@ -17,5 +17,8 @@ struct database_options *store_fixture_options (const fixture_t *fixture);
 const char *store_fixture_schema (const fixture_t *fixture);
 /* SQL in that schema, as the superuser: its first value as a number, or 0 where there is none. */
 long long store_fixture_sql (const fixture_t *fixture, const char *sql);
+/* From now on the server has to wait for a standby which never comes: what is committed is durable
+ * and seen, and its answer does not come; or not any more. */
+void store_fixture_hold_answers (const fixture_t *fixture, bool hold);
 
 #endif

@@ -229,18 +229,6 @@ static void the_host_that_answered_comes_first (void **state)
 
 /* Given up. */
 
-/* A server that has to wait for a standby which never comes. */
-static void hold_answers (const fixture_t *f, bool hold)
-{
-    free (postgres_sql (store_fixture_server (),
-                        hold ? "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"
-                             : "ALTER SYSTEM RESET synchronous_standby_names"));
-    free (postgres_sql (store_fixture_server (), "SELECT pg_reload_conf ()"));
-    WAIT_FOR (store_fixture_sql (f, "SELECT (current_setting ('synchronous_standby_names') <> '')"
-                                    "::int") == hold,
-              TIMING_PATIENCE_MS);
-}
-
 static long long count_sessions (const fixture_t *f, const char *name)
 {
     char sql[256];
@@ -269,7 +257,7 @@ static void beats_that_are_given_up_leave_no_sessions (void **state)
     (void) state;
     fixture_t *f = fresh ();
     fixture_open (f);
-    hold_answers (f, true);
+    store_fixture_hold_answers (f, true);
     for (int i = 0; i < GIVEN_UP; i++) {
         long long before = newest_session (f, "beat");
         long long now;
@@ -277,7 +265,7 @@ static void beats_that_are_given_up_leave_no_sessions (void **state)
         assert_true (count_sessions (f, "beat") <= SESSIONS_MAX);
         assert_true (count_sessions (f, "%") <= DATABASE_SESSIONS_MAX);
     }
-    hold_answers (f, false);
+    store_fixture_hold_answers (f, false);
     WAIT_FOR (count_sessions (f, "beat") == 1, TIMING_PATIENCE_MS);
     assert_int_equal (atomic_load (&failed_with), STORE_OK);
     done (f);
@@ -290,7 +278,7 @@ static void bodies_that_are_given_up_leave_no_sessions (void **state)
     fixture_open (f);
     const vault_t *vault = store_vault (f->store);
     const uint8_t hash[32] = {1};
-    hold_answers (f, true);
+    store_fixture_hold_answers (f, true);
     for (int i = 0; i < GIVEN_UP - 1; i++) {
         int64_t number;
         vault_word_t word;
@@ -303,7 +291,7 @@ static void bodies_that_are_given_up_leave_no_sessions (void **state)
         assert_int_equal (code, TMQ_UNAVAILABLE);
         assert_true (count_sessions (f, "blobs") <= SESSIONS_MAX);
     }
-    hold_answers (f, false);
+    store_fixture_hold_answers (f, false);
     done (f);
 }
 
