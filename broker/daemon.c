@@ -203,6 +203,8 @@ static exits_t open_store (daemon_t *self)
     if (archived_fill (&archive, &self->config, self->data.directory, &self->free_bytes_min))
         options.archive = &archive;
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
+    if (options.database != NULL && !start_stop_begin (&self->start_stop))
+        return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     if (owning_open (&self->store, store, &options, self->signal_fd, &self->boot, &error) !=
         STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
@@ -565,6 +567,7 @@ exits_t daemon_start (daemon_t *self)
     atomic_store (&self->free_bytes_min, self->config.numbers[CONFIG_FREE_SPACE_MIN]);
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
+    start_stop_end (&self->start_stop);
     return code;
 }
 

@@ -24,6 +24,7 @@
 #include "net/router.h"
 #include "records.h"
 #include "server.h"
+#include "start_stop.h"
 #include "store/bar.h"
 #include "zones.h"
 
@@ -56,6 +57,7 @@ typedef struct daemon {
     int written_fd; /* the server's and the exporter's news of write-backs */
     int export_fd;
     int events_fd;
+    start_stop_t start_stop; /* while a start may wait for a database */
     store_t *store;
     boot_t boot;
     audit_t *audit;                /* NULL: none is kept */

@@ -1,0 +1,28 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A start that waits for a database may be told to stop at any moment, also inside a call that does
+ * not come back: libpq looks up names, a server stands still. Nothing is acknowledged then, so the
+ * process may end where it is. */
+#ifndef TASKMQ_START_STOP_H
+#define TASKMQ_START_STOP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+enum { START_STOP_MS = 1000 /* for the start to notice it by itself */ };
+
+typedef struct start_stop {
+    pthread_t thread;
+    int end_fd;
+    bool runs;
+} start_stop_t;
+
+/* Begins to watch: when SIGTERM or SIGINT, which are blocked, is pending for START_STOP_MS, the
+ * process ends with exit code 0. False: no thread or descriptor. One that watches already goes on. */
+bool start_stop_begin (start_stop_t *self);
+/* From now on somebody else hears them. Also of one that did not begin; zeroed memory is such. */
+void start_stop_end (start_stop_t *self);
+
+#endif

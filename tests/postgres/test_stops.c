@@ -1,0 +1,249 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A broker that waits for its database is told to stop, wherever it is in its start, in an adoption
+ * or in a standby's wait, while the server stands still, holds it up by a lock, or has ended. It
+ * ends by itself, with 0, and not when whatever it waits for is over. */
+#include <libpq-fe.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+#include "support/cmocka_all.h"
+#include "support/timing.h"
+
+enum { TASKS = 3 };
+
+/* Said by what watches a start, and by nobody who came back from a wait. */
+#define CUT_SHORT "stopped in the middle of a start"
+
+/* The server stands still, or goes on, with each process of it; one may end meanwhile. */
+static void signal_server (const postgres_t *server, int signal)
+{
+    char command[200];
+    snprintf (command, sizeof command,
+              "kill -%d %d && for pid in $(cat /proc/%d/task/%d/children); do"
+              " kill -%d $pid 2>/dev/null || :; done",
+              signal, (int) server->pid, (int) server->pid, (int) server->pid, signal);
+    assert_int_equal (system (command), 0);
+}
+
+static void spawn (daemon_t *broker)
+{
+    remove (broker->log);
+    daemon_spawn (broker);
+}
+
+static void assert_stops (daemon_t *broker, bool cut_short)
+{
+    int64_t told_ms = timing_ms ();
+    daemon_signal (broker, SIGTERM);
+    assert_int_equal (daemon_exit_code (broker), 0);
+    print_message ("  ended after %lld ms\n", (long long) (timing_ms () - told_ms));
+    if (cut_short)
+        assert_true (daemon_logged (broker, CUT_SHORT));
+}
+
+/* Something of the database that a session of the test holds. */
+static PGconn *hold (const postgres_t *server, const char *sql)
+{
+    char uri[POSTGRES_URI_SIZE];
+    postgres_uri (server, "postgres", "taskmq", uri);
+    PGconn *db = PQconnectdb (uri);
+    PQclear (PQexec (db, "BEGIN"));
+    PQclear (PQexec (db, sql));
+    assert_int_equal (PQtransactionStatus (db), PQTRANS_INTRANS);
+    return db;
+}
+
+/* A session of the broker by this name waits for a lock. */
+static void wait_locked (const postgres_t *server, const char *name)
+{
+    char sql[256];
+    snprintf (sql, sizeof sql,
+              "SELECT count (*) FROM pg_stat_activity WHERE application_name LIKE 'taskmq %s%%'"
+              " AND wait_event_type = 'Lock'",
+              name);
+    WAIT_FOR (postgres_number (server, sql) > 0, TIMING_PATIENCE_MS);
+}
+
+static void submit_some (const daemon_t *broker)
+{
+    tmq_client_t *client = daemon_client (broker);
+    for (int i = 0; i < TASKS; i++) {
+        tmq_submit_t task;
+        tmq_receipt_t receipt;
+        tmq_error_t error = {0};
+        tmq_submit_init (&task);
+        task.queue = "stops";
+        if (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, &error) != TMQ_OK)
+            fail_msg ("%s", error.text);
+    }
+    tmq_client_free (&client);
+}
+
+static stage_t stage; /* of all tests: with tables and tasks, and a broker that is stopped */
+
+static int begin_all (void **state)
+{
+    (void) state;
+    stage_init (&stage, NULL);
+    daemon_start (&stage.broker);
+    submit_some (&stage.broker);
+    daemon_stop (&stage.broker);
+    return 0;
+}
+
+static int end_all (void **state)
+{
+    (void) state;
+    stage_destroy (&stage);
+    return 0;
+}
+
+/* Nothing is in its way any more, and nothing is lost. */
+static void assert_starts (void)
+{
+    daemon_start (&stage.broker);
+    assert_int_equal (postgres_number (&stage.server, "SELECT count (*) FROM taskmq.task"), TASKS);
+    daemon_stop (&stage.broker);
+}
+
+typedef enum server_does {
+    SERVER_WORKS,
+    SERVER_STANDS_STILL,
+    SERVER_ENDS,
+    SERVER_DOINGS
+} server_does_t;
+
+static void let_server (server_does_t does)
+{
+    if (does == SERVER_STANDS_STILL)
+        signal_server (&stage.server, SIGSTOP);
+    if (does == SERVER_ENDS)
+        postgres_end (&stage.server, SIGKILL);
+}
+
+static void mend_server (server_does_t does)
+{
+    if (does == SERVER_STANDS_STILL)
+        signal_server (&stage.server, SIGCONT);
+    if (does == SERVER_ENDS)
+        postgres_start (&stage.server);
+}
+
+static void test_a_server_that_takes_no_connection (void **state)
+{
+    (void) state;
+    let_server (SERVER_STANDS_STILL);
+    spawn (&stage.broker);
+    WAIT_FOR (daemon_logged (&stage.broker, "id=CONFINED "), TIMING_PATIENCE_MS);
+    assert_stops (&stage.broker, true);
+    mend_server (SERVER_STANDS_STILL);
+    assert_starts ();
+}
+
+static void test_no_server (void **state)
+{
+    (void) state;
+    let_server (SERVER_ENDS);
+    spawn (&stage.broker);
+    WAIT_FOR (daemon_logged (&stage.broker, "id=DATABASE-AWAY"), TIMING_PATIENCE_MS);
+    assert_stops (&stage.broker, false);
+    assert_true (daemon_logged (&stage.broker, "id=STOPPED-AWAY"));
+    mend_server (SERVER_ENDS);
+    assert_starts ();
+}
+
+/* Live tasks are read by a session of their own, and last: what it reads first is behind a gate, for
+ * it alone. */
+static const char GATE[] =
+    "CREATE TABLE public.gate (n int); INSERT INTO public.gate VALUES (1);"
+    "GRANT ALL ON public.gate TO taskmq;"
+    "CREATE FUNCTION public.pass () RETURNS bool LANGUAGE plpgsql AS $$ BEGIN"
+    " IF current_setting ('application_name') LIKE 'taskmq look-ups%' THEN"
+    " PERFORM 1 FROM public.gate FOR UPDATE; END IF; RETURN true; END $$;"
+    "ALTER TABLE taskmq.namespace RENAME TO namespaces;"
+    "CREATE VIEW taskmq.namespace AS SELECT * FROM taskmq.namespaces WHERE public.pass ();"
+    "ALTER VIEW taskmq.namespace OWNER TO taskmq";
+
+/* Where a start waits for what somebody has locked: by what, and which session of it does. */
+typedef struct stop_at {
+    const char *locked;
+    const char *session;
+} stop_at_t;
+
+static const stop_at_t STAGES[] = {
+    {"SELECT pg_advisory_lock (hashtext ('taskmq schema taskmq'))", "schema"},
+    {"LOCK TABLE taskmq.shard IN EXCLUSIVE MODE", "adoption"},
+    {"LOCK TABLE taskmq.journal", "beat"},
+    {"LOCK TABLE taskmq.task", "write-back"},
+    {"SELECT 1 FROM public.gate FOR UPDATE", "look-ups"},
+};
+
+static void stop_at (const stop_at_t *at, server_does_t does)
+{
+    print_message ("%s waits, the server %s\n", at->session,
+                   does == SERVER_WORKS          ? "works"
+                   : does == SERVER_STANDS_STILL ? "stands still"
+                                                 : "ends");
+    PGconn *holder = hold (&stage.server, at->locked);
+    spawn (&stage.broker);
+    wait_locked (&stage.server, at->session);
+    let_server (does);
+    /* One whose server has ended may be between two tries, and hears it by itself. */
+    assert_stops (&stage.broker, does != SERVER_ENDS);
+    mend_server (does);
+    PQfinish (holder);
+    assert_starts ();
+}
+
+static void test_each_stage_of_a_start (void **state)
+{
+    (void) state;
+    free (postgres_sql (&stage.server, GATE));
+    for (size_t i = 0; i < sizeof STAGES / sizeof STAGES[0]; i++)
+        for (server_does_t does = 0; does < SERVER_DOINGS; does++)
+            stop_at (&STAGES[i], does);
+}
+
+static void stop_standby (server_does_t does)
+{
+    daemon_t standby;
+    daemon_start (&stage.broker);
+    daemon_init (&standby);
+    memcpy (standby.arguments, stage.broker.arguments, sizeof standby.arguments);
+    standby.arguments[4] = "--standby";
+    daemon_spawn (&standby);
+    WAIT_FOR (daemon_logged (&standby, "id=DATABASE-STANDBY"), TIMING_PATIENCE_MS);
+    let_server (does);
+    assert_stops (&standby, false);
+    mend_server (does);
+    daemon_destroy (&standby);
+    daemon_end (&stage.broker, SIGKILL);
+    assert_starts ();
+}
+
+static void test_a_standby_that_waits (void **state)
+{
+    (void) state;
+    for (server_does_t does = 0; does < SERVER_DOINGS; does++)
+        stop_standby (does);
+}
+
+int main (int argc, char **argv)
+{
+    unsigned percent = 100;
+    unsigned seed = 1;
+    stage_arguments (argc, argv, &percent, &seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_a_server_that_takes_no_connection),
+        cmocka_unit_test (test_no_server),
+        cmocka_unit_test (test_each_stage_of_a_start),
+        cmocka_unit_test (test_a_standby_that_waits),
+    };
+    return cmocka_run_group_tests (tests, begin_all, end_all);
+}
