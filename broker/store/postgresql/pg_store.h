@@ -18,6 +18,7 @@
 #include "store/postgresql/pg_instance.h"
 #include "store/postgresql/pg_link.h"
 #include "store/store_backend.h"
+#include "store/told.h"
 
 typedef struct pg_store {
     store_t base;
@@ -42,8 +43,8 @@ typedef struct pg_store {
     char owner[PG_OWNER_TEXT_SIZE]; /* … as table shard has us */
 
     atomic_int_fast64_t away_since; /* mono; 0: it is not */
-    atomic_uint_fast64_t lost_sum;  /* of the reason that was said last while it is away; 0: none */
-    atomic_uint lost_words;         /* how many were said of that */
+    pthread_mutex_t told_lock;      /* guards told */
+    told_t told;
     /* Up to which batch of this epoch the tables are known to have everything, and 1; 0: not even
      * what was there before it. */
     atomic_uint_fast64_t known_written;
@@ -65,10 +66,10 @@ typedef struct pg_store {
 /* Any thread. */
 
 /* A link is lost, or was not made: reads answer STORE_ERROR_AWAY until the keeper has connected. It
- * is said, and again when the reason is another one. */
+ * is told, and again for another reason, as often as told.h allows. */
 void pg_store_lost (pg_store_t *self, const store_error_t *error);
 bool pg_store_is_away (pg_store_t *self);
-/* It is back. text: what became of a commit in doubt, or NULL. */
+/* It is back, or was not away. text: what became of a commit in doubt, or NULL. */
 void pg_store_found (pg_store_t *self, const char *text);
 /* A read met a damaged row: it is counted and told, and the read goes on. STORE_OK for that, any
  * other code as it came. */

@@ -26,10 +26,7 @@
 #include "store/space.h"
 #include "timestamp.h"
 
-enum {
-    SLOW_MS = 250,     /* a commit that waits for so long finds the database out of reach */
-    LOST_WORDS_MAX = 8 /* how often it is said while it is away, as the reason changes */
-};
+enum { SLOW_MS = 250 }; /* a commit that waits for so long finds the database out of reach */
 
 /* Reach. */
 
@@ -39,20 +36,33 @@ void pg_store_say (pg_store_t *self, database_word_t word, const char *text)
         self->database.say (self->database.context, word, text);
 }
 
+/* With how often it was the same since it was told last. */
+static void say_counted (pg_store_t *self, database_word_t word, const char *what,
+                         uint64_t left_out)
+{
+    char text[sizeof (((store_error_t *) 0)->text) + 80];
+    if (left_out == 0) {
+        pg_store_say (self, word, what);
+        return;
+    }
+    snprintf (text, sizeof (text), "%s (lost and found %llu times besides, which is not told)",
+              what, (unsigned long long) left_out);
+    pg_store_say (self, word, text);
+}
+
 void pg_store_lost (pg_store_t *self, const store_error_t *error)
 {
     int_fast64_t none = 0;
-    bool first =
-        atomic_compare_exchange_strong (&self->away_since, &none, clock_ms (CLOCK_MONOTONIC));
-    if (first) {
-        atomic_store (&self->lost_sum, 0);
-        atomic_store (&self->lost_words, 0);
-    }
-    uint64_t sum = XXH3_64bits (error->text, strlen (error->text)) | 1;
-    if (atomic_exchange (&self->lost_sum, sum) != sum &&
-        atomic_fetch_add (&self->lost_words, 1) < LOST_WORDS_MAX)
-        pg_store_say (self, DATABASE_AWAY, error->text);
-    if (!first)
+    uint64_t left_out;
+    int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
+    bool fresh = atomic_compare_exchange_strong (&self->away_since, &none, now_ms);
+    uint64_t reason = XXH3_64bits (error->text, strlen (error->text));
+    pthread_mutex_lock (&self->told_lock);
+    bool tells = told_gone (&self->told, reason, now_ms, &left_out);
+    pthread_mutex_unlock (&self->told_lock);
+    if (tells)
+        say_counted (self, DATABASE_AWAY, error->text, left_out);
+    if (!fresh)
         return;
     pg_keeper_hurry (self->keeper);
     pg_beat_hurry (self->beat);
@@ -65,8 +75,13 @@ bool pg_store_is_away (pg_store_t *self)
 
 void pg_store_found (pg_store_t *self, const char *text)
 {
-    if (atomic_exchange (&self->away_since, 0) != 0 || text != NULL)
-        pg_store_say (self, DATABASE_BACK, text == NULL ? "it answers" : text);
+    uint64_t left_out;
+    atomic_store (&self->away_since, 0);
+    pthread_mutex_lock (&self->told_lock);
+    bool tells = told_there (&self->told, text != NULL, clock_ms (CLOCK_MONOTONIC), &left_out);
+    pthread_mutex_unlock (&self->told_lock);
+    if (tells)
+        say_counted (self, DATABASE_BACK, text == NULL ? "it answers" : text, left_out);
 }
 
 store_code_t pg_store_go_on (pg_store_t *self, store_code_t code, const store_error_t *error)
@@ -265,6 +280,7 @@ static void pg_free (pg_store_t *self)
     pg_tables_free (&self->tables);
     overlay_free (self->overlay);
     pg_target_destroy (&self->target);
+    pthread_mutex_destroy (&self->told_lock);
     free ((char *) self->options.directory);
     free (self);
 }
@@ -282,6 +298,7 @@ static pg_store_t *pg_new (const store_options_t *options)
     self->database.standby = options->database->standby;
     self->database.lease_ms = options->database->lease_ms;
     atomic_store (&self->impatient, true);
+    pthread_mutex_init (&self->told_lock, NULL);
     self->behind = behind_new (&CALLS, self, &self->options);
     self->keeper = pg_keeper_new (self);
     self->load = pg_load_new (self, "look-ups");
