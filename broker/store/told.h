@@ -22,11 +22,11 @@ enum {
 /* Zeroed memory is one of a thing that is there. */
 typedef struct told {
     bucket_t bucket;
-    bool gone;          /* it is gone … */
-    bool said;          /* … and that was told, */
-    uint64_t reason;    /* … for this one last, … */
-    unsigned reasons;   /* … after so many others */
-    uint64_t left_out;  /* times that were not told since the last line */
+    bool gone;         /* it is gone … */
+    bool said;         /* … and that was told, */
+    uint64_t reason;   /* … for this one last, … */
+    unsigned reasons;  /* … after so many others */
+    uint64_t left_out; /* times that were not told since the last line */
 } told_t;
 
 /* It is gone, or still is, for a reason: any number that differs from those of others. True: tell

@@ -158,8 +158,8 @@ static void test_no_server (void **state)
     assert_starts ();
 }
 
-/* Live tasks are read by a session of their own, and last: what it reads first is behind a gate, for
- * it alone. */
+/* Live tasks are read by a session of their own, and last: what it reads first is behind a gate,
+ * for it alone. */
 static const char GATE[] =
     "CREATE TABLE public.gate (n int); INSERT INTO public.gate VALUES (1);"
     "GRANT ALL ON public.gate TO taskmq;"

@@ -735,8 +735,8 @@ typedef struct live_walk {
 static void next_live (void *context, record_t *record)
 {
     live_walk_t *walk = context;
-    walk->wrong = walk->wrong || record->number != walk->last + 1 ||
-                  strcmp (record->ns, "default") != 0;
+    walk->wrong =
+        walk->wrong || record->number != walk->last + 1 || strcmp (record->ns, "default") != 0;
     walk->last = record->number;
     if (walk->cuts && walk->last % LIVE_CUT == 0)
         terminate (walk->f, LOOK_UPS);

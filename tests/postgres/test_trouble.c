@@ -247,8 +247,8 @@ static void end_with_disk (stage_t *stage)
     stage_destroy (stage);
 }
 
-/* The disk under the tables, or under the log of the server. Nothing that was taken is gone, and the
- * broker goes on when there is room again. */
+/* The disk under the tables, or under the log of the server. Nothing that was taken is gone, and
+ * the broker goes on when there is room again. */
 static void fill_disk (bool log)
 {
     static tmq_id_t taken[FILL_MAX];
