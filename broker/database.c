@@ -29,6 +29,7 @@ static void say (void *context, database_word_t word, const char *text)
     switch (word) {
     case DATABASE_STANDBY: say_standby (context, text); break;
     case DATABASE_ADOPTED: log_write (LOG_LEVEL_WARNING, "DATABASE-ADOPTED", text, NULL); break;
+    case DATABASE_UPGRADED: log_write (LOG_LEVEL_INFO, "DATABASE-UPGRADED", text, NULL); break;
     case DATABASE_OWNED: log_write (LOG_LEVEL_INFO, "DATABASE-OWNED", text, NULL); break;
     case DATABASE_AWAY: log_write (LOG_LEVEL_WARNING, "DATABASE-LOST", text, NULL); break;
     case DATABASE_BACK: log_write (LOG_LEVEL_INFO, "DATABASE-FOUND", text, NULL); break;

@@ -11,8 +11,10 @@
 
 #include "store/postgresql/pg_own.h"
 #include "store/postgresql/pg_schema.h"
+#include "store/postgresql/pg_steps.h"
 #include "support/cmocka_all.h"
 #include "support/postgres.h"
+#include "tables.h"
 
 static void drop (char *text)
 {
@@ -21,12 +23,13 @@ static void drop (char *text)
 
 static store_code_t prepare_with (const database_options_t *options, store_error_t *error)
 {
+    int32_t from;
     pg_target_t target;
     store_code_t code = pg_target_init (&target, options, error);
     if (code == STORE_OK)
         code = pg_schema_prepare (&target, error);
     if (code == STORE_OK)
-        code = pg_schema_upgrade (&target, 0, NULL, error);
+        code = pg_schema_upgrade (&target, 0, NULL, &from, error);
     pg_target_destroy (&target);
     return code;
 }
@@ -56,7 +59,7 @@ static void test_a_schema_is_made_once (void **state)
         if (prepare (server, "taskmq", NULL, &error) != STORE_OK)
             fail_msg ("%s", error.text);
     assert_int_equal (postgres_number (server, "SELECT version FROM taskmq.meta"),
-                      PG_SCHEMA_VERSION);
+                      pg_steps_version ());
     assert_int_equal (postgres_number (server, "SELECT count (*) FROM taskmq.fence"), PG_FENCES);
     assert_true (postgres_number (server, "SELECT generation FROM taskmq.shard") > 0);
 }
@@ -74,36 +77,6 @@ static void test_two_schemas_have_histories_of_their_own (void **state)
                       2);
 }
 
-/* What a table is made of, as one text. Names of schemas do not count. */
-static char *shape_of (const postgres_t *server, const char *schema)
-{
-    char sql[1600];
-    snprintf (
-        sql, sizeof sql,
-        "SELECT string_agg (line, E'\\n' ORDER BY line COLLATE \"C\") FROM (SELECT concat_ws (' ', "
-        "c.relname, a.attname, format_type (a.atttypid, a.atttypmod), a.attnotnull, a.attstorage, "
-        "a.attcompression, a.attidentity, pg_get_expr (d.adbin, d.adrelid)) AS line FROM pg_class "
-        "c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped LEFT "
-        "JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum WHERE c.relnamespace = "
-        "to_regnamespace ('%s') AND c.relkind = 'r' UNION ALL SELECT replace (indexdef, '%s.', '') "
-        "FROM pg_indexes WHERE schemaname = '%s' UNION ALL SELECT concat_ws (' ', c.relname, "
-        "c.reloptions) FROM pg_class c WHERE c.relnamespace = to_regnamespace ('%s') AND c.relkind "
-        "= 'r') l",
-        schema, schema, schema, schema);
-    return postgres_sql (server, sql);
-}
-
-static char *read_text (const char *path)
-{
-    FILE *file = fopen (path, "r");
-    assert_non_null (file);
-    char *text = calloc (1, 64 * 1024);
-    assert_non_null (text);
-    assert_true (fread (text, 1, 64 * 1024 - 1, file) > 0);
-    fclose (file);
-    return text;
-}
-
 /* What version 1 really wrote becomes today's tables, with what was in them: see postgresql-1.sql.
  */
 static void test_an_older_schema_is_brought_up (void **state)
@@ -113,21 +86,18 @@ static void test_an_older_schema_is_brought_up (void **state)
     store_error_t error;
     postgres_init (&server);
     postgres_start (&server);
-    char *old = read_text (TESTS_STORED "/postgresql-1.sql");
-    drop (postgres_sql (&server, old));
-    drop (old);
-    assert_int_equal (postgres_number (&server, "SELECT version FROM taskmq.meta"), 1);
+    tables_make (&server, "taskmq", 1);
     if (prepare (&server, "taskmq", NULL, &error) != STORE_OK ||
         prepare (&server, "taskmq", "fresh", &error) != STORE_OK)
         fail_msg ("%s", error.text);
     assert_int_equal (postgres_number (&server, "SELECT version FROM taskmq.meta"),
-                      PG_SCHEMA_VERSION);
+                      pg_steps_version ());
     assert_int_equal (postgres_number (&server, "SELECT count (*) FROM taskmq.task"), 3);
     assert_int_equal (postgres_number (&server, "SELECT count (*) FROM taskmq.fence WHERE epoch = "
                                                 "(SELECT epoch FROM taskmq.shard)"),
                       PG_FENCES);
-    char *upgraded = shape_of (&server, "taskmq");
-    char *fresh = shape_of (&server, "fresh");
+    char *upgraded = tables_shape (&server, "taskmq");
+    char *fresh = tables_shape (&server, "fresh");
     assert_string_equal (upgraded, fresh);
     drop (upgraded);
     drop (fresh);

@@ -16,6 +16,7 @@
 typedef enum database_word {
     DATABASE_STANDBY,      /* another owner has the data: it is waited for */
     DATABASE_ADOPTED,      /* … and was taken over from, since it stood still */
+    DATABASE_UPGRADED,     /* the tables were of a version before, and are of this one */
     DATABASE_OWNED,        /* this process owns the data from now on */
     DATABASE_AWAY,         /* out of reach: it is waited for */
     DATABASE_BACK,         /* … and it is back; the text tells what became of a commit in doubt */

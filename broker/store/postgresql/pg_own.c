@@ -13,6 +13,7 @@
 
 #include "core/base/beats.h"
 #include "store/postgresql/pg_schema.h"
+#include "store/postgresql/pg_steps.h"
 #include "timestamp.h"
 
 enum {
@@ -29,15 +30,19 @@ enum { LOOK, LOOK_AND_LOCK, VERSION, TERMINATE, TAKE, FENCE, RELEASE, STATEMENTS
  * the first beat of an owner. */
 #define SHARD_SQL                                                                                  \
     "SELECT owner, epoch, beat, generation, system_id, timeline,"                                  \
-    " coalesce ((to_jsonb (s) ->> 'lease_ms')::int4, -1) FROM shard s WHERE shard = $1::int2"
+    " coalesce ((to_jsonb (s) ->> 'lease_ms')::int4, -1), (SELECT version FROM meta)"              \
+    " FROM shard s WHERE shard = $1::int2"
 
 static const char *const TEXTS[STATEMENTS] = {
     [LOOK] = SHARD_SQL,
     [LOOK_AND_LOCK] = SHARD_SQL " FOR UPDATE",
     [VERSION] = "SELECT version FROM meta",
+    /* A step of an upgrade at which the server works stays: it may be long, it ends with its
+     * broker, and to begin it anew would help nobody. */
     [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
                   " WHERE application_name LIKE 'taskmq % ' || $1::text"
-                  " AND usename = current_user AND pid <> pg_backend_pid ()",
+                  " AND usename = current_user AND pid <> pg_backend_pid ()"
+                  " AND NOT (application_name LIKE 'taskmq schema %' AND state = 'active')",
     [TAKE] = "UPDATE shard SET epoch = $2::int8, owner = $3::text, system_id = $4::int8,"
              " timeline = $5::int4, generation = $6::int8, beat = beat + 1"
              " WHERE shard = $1::int2",
@@ -56,6 +61,7 @@ typedef struct shard {
     int64_t system_id; /* 0: nobody owned it yet, or a copy that is to go on */
     int32_t timeline;
     int64_t lease_ms; /* NO_BEATS: a version whose owners do not beat; 0: none did yet */
+    int32_t version;  /* of the schema */
 } shard_t;
 
 typedef enum verdict {
@@ -97,7 +103,8 @@ static store_code_t read_shard (taker_t *self, size_t statement, shard_t *out, s
                          .generation = (uint64_t) pg_int8 (row, 0, 3),
                          .system_id = pg_int8 (row, 0, 4),
                          .timeline = pg_int4 (row, 0, 5),
-                         .lease_ms = pg_int4 (row, 0, 6)};
+                         .lease_ms = pg_int4 (row, 0, 6),
+                         .version = pg_is_null (row, 0, 7) ? 0 : pg_int4 (row, 0, 7)};
         if (out->owned)
             snprintf (out->owner, sizeof (out->owner), "%s", pg_text (row, 0, 0));
     }
@@ -105,9 +112,19 @@ static store_code_t read_shard (taker_t *self, size_t statement, shard_t *out, s
     return code;
 }
 
+/* Tables of a newer version are none that this broker could ever take over: it says so at once, and
+ * not when it would be needed. */
+static store_code_t judge_version (const taker_t *self, int32_t version, store_error_t *error)
+{
+    const pg_target_t *target = &self->store->target;
+    return version <= pg_steps_version () ? STORE_OK : pg_schema_newer (target, version, error);
+}
+
 static store_code_t look (taker_t *self, store_error_t *error)
 {
     store_code_t code = read_shard (self, LOOK, &self->seen, error);
+    if (code == STORE_OK)
+        code = judge_version (self, self->seen.version, error);
     if (code != STORE_OK)
         return code;
     if (!self->looked) {
@@ -251,17 +268,15 @@ static store_code_t judge_system (const taker_t *self, const shard_t *row, store
     return STORE_OK;
 }
 
-/* Before an epoch is spent on tables that this version cannot use. */
-static store_code_t judge_version (taker_t *self, store_error_t *error)
+/* A step that was waited for may have ended since the look: before an epoch is spent. */
+static store_code_t judge_version_anew (taker_t *self, store_error_t *error)
 {
     PGresult *row;
-    const pg_target_t *target = &self->store->target;
     store_code_t code = pg_link_run (&self->link, VERSION, NULL, &row, error);
-    if (code != STORE_OK)
-        return code;
-    int32_t version = PQntuples (row) == 1 ? pg_int4 (row, 0, 0) : 0;
+    if (code == STORE_OK)
+        code = judge_version (self, PQntuples (row) == 1 ? pg_int4 (row, 0, 0) : 0, error);
     PQclear (row);
-    return version <= PG_SCHEMA_VERSION ? STORE_OK : pg_schema_newer (target, version, error);
+    return code;
 }
 
 static store_code_t take (taker_t *self, store_error_t *error)
@@ -301,7 +316,7 @@ static store_code_t adopt (taker_t *self, bool *taken, store_error_t *error)
     if (same)
         code = judge_system (self, &row, error);
     if (same && code == STORE_OK)
-        code = judge_version (self, error);
+        code = judge_version_anew (self, error);
     if (same && code == STORE_OK) {
         self->out->epoch = row.epoch + 1;
         choose_generation (self, &row);

@@ -32,7 +32,6 @@
 #include "store/postgresql/pg_link.h"
 
 enum {
-    PG_SCHEMA_VERSION = 3,
     PG_TIMELINE_CUT = -1, /* in place of one: an owner found that something of its work is gone */
     PG_SHARD = 0,         /* the only one */
     PG_FENCES = 3,        /* rows of a shard, … */
@@ -40,8 +39,8 @@ enum {
     PG_MARK_PLACE = 16    /* marks stand behind the labels */
 };
 
-/* Makes the schema where there is none, and judges one that is there. Its tables stay as they are:
- * they may belong to a broker of the version before that is at work.
+/* Makes the schema where there is none, as one transaction, and judges one that is there. Its
+ * tables stay as they are: they may belong to a broker of the version before that is at work.
  * STORE_ERROR_NEWER: a newer version made it. STORE_ERROR_FOREIGN: a schema of that name belongs to
  * somebody else. STORE_ERROR_ACCESS: the role may not do it. */
 store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error);
@@ -49,10 +48,10 @@ store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error);
 store_code_t pg_schema_newer (const pg_target_t *target, int32_t version, store_error_t *error);
 /* Brings it to this version, each step in a transaction of its own, so that it may be killed at any
  * point. Only who owns the data does this, and each step proves it by the epoch and the owner's
- * text (STORE_ERROR_FENCED). owner NULL: they were just made, and nobody owns them. Errors: the
- * same. */
+ * text (STORE_ERROR_FENCED). owner NULL: they were just made, and nobody owns them. *from: the
+ * version that was there. Errors: the same. */
 store_code_t pg_schema_upgrade (pg_target_t *target, uint64_t epoch, const char *owner,
-                                store_error_t *error);
+                                int32_t *from, store_error_t *error);
 
 /* What a restore needs, on an open link in its transaction, whose statements are others then. The
  * schema stays locked until that ends: who is about to make it, or has just made it, is waited for.

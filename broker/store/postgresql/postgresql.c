@@ -21,6 +21,7 @@
 #include "store/postgresql/pg_own.h"
 #include "store/postgresql/pg_readers.h"
 #include "store/postgresql/pg_schema.h"
+#include "store/postgresql/pg_steps.h"
 #include "store/postgresql/pg_tables.h"
 #include "store/postgresql/pg_watch.h"
 #include "store/space.h"
@@ -255,7 +256,7 @@ static void pg_stats (store_t *base, store_stats_t *out)
         .damaged = atomic_load (&self->damaged),
         .database_bytes = atomic_load (&self->database_bytes),
         .journal_bytes = atomic_load (&self->journal_bytes),
-        .schema = PG_SCHEMA_VERSION,
+        .schema = (int) pg_steps_version (),
         .unknown_commits = atomic_load (&self->unknown_commits),
         .pinned_ms = (uint64_t) atomic_load (&self->pinned_ms),
         .standbys = atomic_load (&self->standbys),
@@ -374,15 +375,27 @@ static void say_owned (pg_store_t *self, const pg_owned_t *owned, uint64_t recov
                       "data_checksums is off: the database would not notice damaged pages");
 }
 
+static void say_upgraded (pg_store_t *self, int32_t from)
+{
+    char text[128];
+    if (from >= pg_steps_version ())
+        return;
+    snprintf (text, sizeof (text), "the tables were of version %d and are of version %d now",
+              (int) from, (int) pg_steps_version ());
+    pg_store_say (self, DATABASE_UPGRADED, text);
+}
+
 /* From the adoption on the owner beats, so that nobody else takes over from one that has much to
  * read. */
 static store_code_t take (pg_store_t *self, int stop_fd, pg_owned_t *owned, store_error_t *error)
 {
+    int32_t from;
     store_code_t code = pg_own_take (self, stop_fd, owned, error);
     if (code == STORE_OK)
-        code = pg_schema_upgrade (&self->target, owned->epoch, owned->instance.owner, error);
+        code = pg_schema_upgrade (&self->target, owned->epoch, owned->instance.owner, &from, error);
     if (code != STORE_OK)
         return code;
+    say_upgraded (self, from);
     self->taken_over = owned->from[0] != '\0';
     memcpy (self->owner, owned->instance.owner, sizeof (self->owner));
     self->epoch = owned->epoch;
