@@ -20,7 +20,8 @@ typedef struct start_stop {
 } start_stop_t;
 
 /* Begins to watch: when SIGTERM or SIGINT, which are blocked, is pending for START_STOP_MS, the
- * process ends with exit code 0. False: no thread or descriptor. One that watches already goes on. */
+ * process ends with exit code 0. False: no thread or descriptor. One that watches already goes
+ * on. */
 bool start_stop_begin (start_stop_t *self);
 /* From now on somebody else hears them. Also of one that did not begin; zeroed memory is such. */
 void start_stop_end (start_stop_t *self);

@@ -71,7 +71,10 @@ static store_code_t look (pg_link_t *link, uint64_t generation, bool *there, sto
         return code;
     if (generation != 0)
         code = has_generation (link, generation, there, error);
-    return code == STORE_OK && *there ? STORE_OK : refuse (link, error);
+    if (code == STORE_OK && *there)
+        return STORE_OK;
+    bool foreign = code == STORE_OK || code == STORE_ERROR_FOREIGN;
+    return foreign ? refuse (link, error) : code; /* out of reach, and not known */
 }
 
 store_code_t database_restore_look (const database_options_t *options, uint64_t generation,
