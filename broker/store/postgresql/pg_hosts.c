@@ -209,7 +209,7 @@ static void tell_all (const pg_hosts_t *self, char reasons[][REASON_SIZE],
 {
     char name[HOST_SIZE];
     char port[HOST_SIZE];
-    char one[HOST_SIZE * 2 + REASON_SIZE];
+    char one[HOST_SIZE * 2 + REASON_SIZE + sizeof (":: ")];
     size_t shown = self->count > NAMED_MAX ? NAMED_MAX : self->count;
     size_t part = (PG_HOSTS_WHY_SIZE - sizeof ("; and 12 more")) / shown - strlen ("; ");
     size_t used = 0;
@@ -218,7 +218,8 @@ static void tell_all (const pg_hosts_t *self, char reasons[][REASON_SIZE],
             if (!take_nth (self->lists[ADDRESSES], n, name) || name[0] == '\0')
                 snprintf (name, sizeof (name), "the local socket");
         bool has_port = take_nth (self->lists[PORTS], n, port) && port[0] != '\0';
-        snprintf (one, sizeof (one), "%s:%s: %s", name, has_port ? port : "5432", reasons[n]);
+        snprintf (one, sizeof (one), "%s:%s: %.*s", name, has_port ? port : "5432", REASON_SIZE - 1,
+                  reasons[n]);
         used += (size_t) snprintf (why + used, PG_HOSTS_WHY_SIZE - used, "%s%.*s",
                                    n == 0 ? "" : "; ", (int) part, one);
     }
