@@ -207,7 +207,8 @@ typedef struct looked {
     look_t looks[TMQ_ENDPOINTS_MAX];
     size_t count;
     const look_t *first; /* that answered */
-    uint64_t standbys;   /* that the owner sees; UINT64_MAX: it does not tell */
+    size_t silent;       /* endpoints without an answer, … */
+    uint64_t standbys;   /* … and standbys that the owner sees; UINT64_MAX: it does not tell */
 } looked_t;
 
 /* The library connects in a thread of each client. */
@@ -259,7 +260,8 @@ static void judge_answer (doctor_t *self, looked_t *looked, const look_t *look)
         looked->first = look;
     const tmq_broker_info_t *first = &looked->first->info;
     if (info->generation != first->generation)
-        find (self, VERDICT_WRONG, "endpoint", "give both the same broker/store and database/uri",
+        find (self, VERDICT_WRONG, "endpoint",
+              "give both the same broker/store, database/uri and database/schema",
               "%s: answers with tasks of its own: it is no pair with %s", uri, first->endpoint);
     else if (strcmp (info->broker, first->broker) != 0)
         find (self, VERDICT_WARNING, "endpoint", "install the same version on both",
@@ -290,6 +292,10 @@ static void judge_silence (doctor_t *self, const looked_t *looked, const look_t 
     if (look->code != TMQ_UNREACHABLE)
         find (self, VERDICT_WRONG, "endpoint", *look->error.hint ? look->error.hint : NULL,
               "%s: %s", uri, why);
+    else if (looked->standbys > 0 && looked->standbys < looked->silent)
+        find (self, VERDICT_WARNING, "endpoint", again,
+              "%s: %s; of %zu that do not answer the owner sees %" PRIu64 " at a standby", uri, why,
+              looked->silent, looked->standbys);
     else if (looked->standbys > 0 && looked->standbys < UINT64_MAX)
         find (self, VERDICT_OK, "endpoint", NULL,
               "%s: %s, as at a standby (the owner sees %" PRIu64 " of them)", uri, why,
@@ -318,6 +324,8 @@ static uint64_t count_standbys (const app_t *app)
 static void judge_looks (doctor_t *self, looked_t *looked, bool reached)
 {
     looked->standbys = reached ? count_standbys (self->app) : UINT64_MAX;
+    for (size_t i = 0; i < looked->count; i++)
+        looked->silent += looked->looks[i].code == TMQ_UNREACHABLE;
     for (size_t i = 0; i < looked->count; i++) {
         look_t *look = &looked->looks[i];
         look->uri[strcspn (look->uri, "?")] = '\0'; /* the key is not for the eye */

@@ -54,6 +54,8 @@ run 0 taskctl doctor
 out_has "^ok +endpoint +ipc://$room/a/socket: owns the tasks \\(taskmqd .*, epoch 1\\)$"
 out_has "^ok +endpoint +ipc://$room/b/socket: there is no such socket, as at a standby"
 out_has 'the owner sees 1 of$|sees 1 of them'
+run 0 taskctl -e "ipc://$room/a/socket" -e "ipc://$room/b/socket" -e "ipc://$room/none/socket" doctor
+out_has "^warning +endpoint +ipc://$room/none/socket: .*; of 2 that do not answer the owner sees 1"
 
 # a third one that was not told to wait
 run 4 taskmqd --data "$room/third" --store postgresql --database "$database"

@@ -124,7 +124,7 @@ static void an_endpoint_may_carry_the_key (void **state)
     endpoint[strlen (endpoint) - 3] ^= 1;
     tmq_error_t error;
     assert_int_equal (tmq_client_open (&client, endpoint, &error), TMQ_INVALID);
-    assert_says (error.text, "endpoint: server_key: a public key with a typo");
+    assert_says (error.text, "server_key: a public key with a typo");
     curve_peer_stop (&peer);
 }
 

@@ -218,8 +218,7 @@ static void tell_waiting (taker_t *self)
                   owner, (long long) self->watch.lease_ms, twin (self));
     else
         snprintf (text, sizeof (text),
-                  "%s owned the data and did not stop cleanly: whether it lives is known in %lld "
-                  "ms",
+                  "%s owns the data, or did not stop cleanly: whether it lives is known in %lld ms",
                   owner, (long long) self->watch.lease_ms);
     pg_store_say (self->store, DATABASE_STANDBY, text);
 }

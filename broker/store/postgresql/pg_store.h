@@ -43,7 +43,7 @@ typedef struct pg_store {
     char owner[PG_OWNER_TEXT_SIZE]; /* … as table shard has us */
 
     atomic_int_fast64_t away_since; /* mono; 0: it is not */
-    pthread_mutex_t told_lock;      /* guards told */
+    pthread_mutex_t told_lock;      /* guards told, and changes of away_since with it */
     told_t told;
     /* Up to which batch of this epoch the tables are known to have everything, and 1; 0: not even
      * what was there before it. */

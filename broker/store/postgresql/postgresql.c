@@ -56,9 +56,9 @@ void pg_store_lost (pg_store_t *self, const store_error_t *error)
     int_fast64_t none = 0;
     uint64_t left_out;
     int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
-    bool fresh = atomic_compare_exchange_strong (&self->away_since, &none, now_ms);
     uint64_t reason = XXH3_64bits (error->text, strlen (error->text));
     pthread_mutex_lock (&self->told_lock);
+    bool fresh = atomic_compare_exchange_strong (&self->away_since, &none, now_ms);
     bool tells = told_gone (&self->told, reason, now_ms, &left_out);
     pthread_mutex_unlock (&self->told_lock);
     if (tells)
@@ -77,8 +77,8 @@ bool pg_store_is_away (pg_store_t *self)
 void pg_store_found (pg_store_t *self, const char *text)
 {
     uint64_t left_out;
-    atomic_store (&self->away_since, 0);
     pthread_mutex_lock (&self->told_lock);
+    atomic_store (&self->away_since, 0);
     bool tells = told_there (&self->told, text != NULL, clock_ms (CLOCK_MONOTONIC), &left_out);
     pthread_mutex_unlock (&self->told_lock);
     if (tells)
