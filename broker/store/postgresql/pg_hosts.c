@@ -126,6 +126,19 @@ static bool says_place (const char *keyword)
     return found;
 }
 
+/* What the server says beside an answer belongs into no log: libpq would write it to stderr. */
+static void no_notice (void *context, const PGresult *result)
+{
+    (void) context;
+    (void) result;
+}
+
+static PGconn *quiet (PGconn *db)
+{
+    PQsetNoticeReceiver (db, no_notice, NULL); /* takes NULL for a connection, too */
+    return db;
+}
+
 /* At this place, which lacks what is NULL, and as the keywords have it otherwise. */
 static PGconn *begin_at (const char *const place[PG_HOSTS_PLACE], const char *const *keywords,
                          const char *const *values)
@@ -144,7 +157,7 @@ static PGconn *begin_at (const char *const place[PG_HOSTS_PLACE], const char *co
         count += !says_place (keywords[i]);
     }
     own[count] = their[count] = NULL;
-    return PQconnectStartParams (own, their, 0);
+    return quiet (PQconnectStartParams (own, their, 0));
 }
 
 PGconn *pg_hosts_begin (const pg_hosts_t *self, size_t n, const char *const *keywords,
@@ -153,7 +166,7 @@ PGconn *pg_hosts_begin (const pg_hosts_t *self, size_t n, const char *const *key
     char parts[PG_HOSTS_PLACE][HOST_SIZE];
     const char *place[PG_HOSTS_PLACE];
     if (self->count == 0)
-        return PQconnectStartParams (keywords, values, 0);
+        return quiet (PQconnectStartParams (keywords, values, 0));
     for (size_t i = 0; i < PG_HOSTS_PLACE; i++)
         place[i] = take_nth (self->lists[i], n, parts[i]) ? parts[i] : NULL;
     return begin_at (place, keywords, values);
@@ -231,7 +244,7 @@ static PGconn *connect_any (const char *const *keywords, const char *const *valu
                             char why[PG_HOSTS_WHY_SIZE])
 {
     size_t length;
-    PGconn *db = PQconnectdbParams (keywords, values, 0);
+    PGconn *db = quiet (PQconnectdbParams (keywords, values, 0));
     const char *line = line_of (db, &length);
     snprintf (why, PG_HOSTS_WHY_SIZE, "%.*s", (int) length, line);
     return db;

@@ -40,7 +40,8 @@ void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, 
 store_code_t pg_hosts_check (const pg_hosts_t *self, const char *const *keywords,
                              const char *const *values, store_error_t *error);
 /* As PQconnectdbParams with these keywords. Where no connection was made, `why` has the reason of
- * each host, and the result is that of the one which got furthest. */
+ * each host, and the result is that of the one which got furthest. The server's notices are
+ * dropped. */
 PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const char *const *values,
                           char why[PG_HOSTS_WHY_SIZE]);
 /* How many hosts can be asked one by one, at least 1; and the beginning of a connection to the n-th

@@ -246,12 +246,6 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
     return code;
 }
 
-static void no_notice (void *context, const PGresult *result)
-{
-    (void) context;
-    (void) result;
-}
-
 static store_code_t set_up (pg_link_t *self, store_error_t *error)
 {
     char text[96];
@@ -303,7 +297,6 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
         return code;
     }
     self->opened++;
-    PQsetNoticeReceiver (self->db, no_notice, NULL);
     int64_t wait_ms_max = self->wait_ms_max;
     if (wait_ms_max == 0 || wait_ms_max > OPEN_WAIT_MS)
         self->wait_ms_max = OPEN_WAIT_MS;
