@@ -314,7 +314,7 @@ uint64_t subscriber_upto (const client_t *client)
 void subscriber_check (client_t *client)
 {
     const subscriber_t *subscriber = client->state;
-    if (subscriber->mirrors) {
+    if (subscriber != NULL && subscriber->mirrors) { /* a story may end before it began */
         mirror_check (client->world, &subscriber->mirror, client, subscriber->queue);
     }
 }
