@@ -28,7 +28,7 @@ static bool is_told (void)
 static _Noreturn void end (void)
 {
     log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
-               "stopped in the middle of a start: the store was waited for",
+               "stopped in the middle of a start, which did not hear of it in time",
                LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
     _exit (EXITS_OK);
 }
