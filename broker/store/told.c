@@ -4,27 +4,26 @@
 
 #include "store/told.h"
 
-static bool may_tell (told_t *self, int64_t mono_ms, uint64_t *left_out)
+static bool may_tell (told_t *self, int64_t mono_ms, told_left_t *left)
 {
-    *left_out = 0;
     if (bucket_take_each (&self->bucket, (int64_t) TOLD_EACH_MS * 1000000, TOLD_BURST, mono_ms) !=
         0)
         return false;
-    *left_out = self->left_out;
-    self->left_out = 0;
+    *left = self->left;
+    self->left = (told_left_t){0};
     return true;
 }
 
 /* One that lasts is told late rather than never. */
-bool told_gone (told_t *self, uint64_t reason, int64_t mono_ms, uint64_t *left_out)
+bool told_gone (told_t *self, uint64_t reason, int64_t mono_ms, told_left_t *left)
 {
-    *left_out = 0;
+    *left = (told_left_t){0};
     if (!self->gone)
         self->reasons = 0;
     bool news = reason != self->reason && self->reasons < TOLD_REASONS_MAX;
     bool told = self->gone && self->said;
     self->gone = true;
-    if ((told && !news) || !may_tell (self, mono_ms, left_out))
+    if ((told && !news) || !may_tell (self, mono_ms, left))
         return false;
     self->said = true;
     self->reason = reason;
@@ -33,17 +32,18 @@ bool told_gone (told_t *self, uint64_t reason, int64_t mono_ms, uint64_t *left_o
 }
 
 /* The end of what was told is always told. */
-bool told_there (told_t *self, bool news, int64_t mono_ms, uint64_t *left_out)
+bool told_there (told_t *self, bool news, int64_t mono_ms, told_left_t *left)
 {
-    *left_out = 0;
+    *left = (told_left_t){0};
     bool ends = self->gone;
     bool said = self->said;
     self->gone = self->said = false;
     if (ends && said)
         return true;
-    self->left_out += ends;
-    if ((self->left_out > 0 || news) && may_tell (self, mono_ms, left_out))
+    self->left.absences += ends;
+    bool owes = self->left.absences > 0 || self->left.news > 0;
+    if ((owes || news) && may_tell (self, mono_ms, left))
         return true;
-    self->left_out += news && !ends;
+    self->left.news += news;
     return false;
 }

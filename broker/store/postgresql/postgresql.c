@@ -37,32 +37,33 @@ void pg_store_say (pg_store_t *self, database_word_t word, const char *text)
         self->database.say (self->database.context, word, text);
 }
 
-/* With how often it was the same since it was told last. */
+/* With what was not told since the last line. */
 static void say_counted (pg_store_t *self, database_word_t word, const char *what,
-                         uint64_t left_out)
+                         const told_left_t *left)
 {
-    char text[sizeof (((store_error_t *) 0)->text) + 80];
-    if (left_out == 0) {
+    char text[sizeof (((store_error_t *) 0)->text) + 120];
+    if (left->absences == 0 && left->news == 0) {
         pg_store_say (self, word, what);
         return;
     }
-    snprintf (text, sizeof (text), "%s (lost and found %llu times besides, which is not told)",
-              what, (unsigned long long) left_out);
+    snprintf (text, sizeof (text),
+              "%s (not told besides: lost and found %llu times, %llu commits in doubt settled)",
+              what, (unsigned long long) left->absences, (unsigned long long) left->news);
     pg_store_say (self, word, text);
 }
 
 void pg_store_lost (pg_store_t *self, const store_error_t *error)
 {
     int_fast64_t none = 0;
-    uint64_t left_out;
+    told_left_t left;
     int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
     uint64_t reason = XXH3_64bits (error->text, strlen (error->text));
     pthread_mutex_lock (&self->told_lock);
     bool fresh = atomic_compare_exchange_strong (&self->away_since, &none, now_ms);
-    bool tells = told_gone (&self->told, reason, now_ms, &left_out);
+    bool tells = told_gone (&self->told, reason, now_ms, &left);
     pthread_mutex_unlock (&self->told_lock);
     if (tells)
-        say_counted (self, DATABASE_AWAY, error->text, left_out);
+        say_counted (self, DATABASE_AWAY, error->text, &left);
     if (!fresh)
         return;
     pg_keeper_hurry (self->keeper);
@@ -76,13 +77,13 @@ bool pg_store_is_away (pg_store_t *self)
 
 void pg_store_found (pg_store_t *self, const char *text)
 {
-    uint64_t left_out;
+    told_left_t left;
     pthread_mutex_lock (&self->told_lock);
     atomic_store (&self->away_since, 0);
-    bool tells = told_there (&self->told, text != NULL, clock_ms (CLOCK_MONOTONIC), &left_out);
+    bool tells = told_there (&self->told, text != NULL, clock_ms (CLOCK_MONOTONIC), &left);
     pthread_mutex_unlock (&self->told_lock);
     if (tells)
-        say_counted (self, DATABASE_BACK, text == NULL ? "it answers" : text, left_out);
+        say_counted (self, DATABASE_BACK, text == NULL ? "it answers" : text, &left);
 }
 
 store_code_t pg_store_go_on (pg_store_t *self, store_code_t code, const store_error_t *error)
