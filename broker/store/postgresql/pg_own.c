@@ -38,11 +38,13 @@ static const char *const TEXTS[STATEMENTS] = {
     [LOOK_AND_LOCK] = SHARD_SQL " FOR UPDATE",
     [VERSION] = "SELECT version FROM meta",
     /* A step of an upgrade at which the server works stays: it may be long, it ends with its
-     * broker, and to begin it anew would help nobody. */
+     * broker, and to begin it anew would help nobody. `state` would say so, too, but not with
+     * track_activities off. */
     [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
                   " WHERE application_name LIKE 'taskmq % ' || $1::text"
                   " AND usename = current_user AND pid <> pg_backend_pid ()"
-                  " AND NOT (application_name LIKE 'taskmq schema %' AND state = 'active')",
+                  " AND NOT (application_name LIKE 'taskmq schema %'"
+                  " AND wait_event IS DISTINCT FROM 'ClientRead')",
     [TAKE] = "UPDATE shard SET epoch = $2::int8, owner = $3::text, system_id = $4::int8,"
              " timeline = $5::int4, generation = $6::int8, beat = beat + 1"
              " WHERE shard = $1::int2",
