@@ -6,13 +6,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "ids.h"
 
 store_code_t store_fail (store_error_t *error, store_code_t code, const char *format, ...)
 {
+    char text[sizeof (error->text) + 1]; /* so that a cut is seen */
     va_list arguments;
     va_start (arguments, format);
-    error->code = code;
-    vsnprintf (error->text, sizeof (error->text), format, arguments);
+    vsnprintf (text, sizeof (text), format, arguments);
     va_end (arguments);
+    size_t length = utf8_whole (text, strlen (text), sizeof (error->text) - 1);
+    error->code = code;
+    memcpy (error->text, text, length);
+    error->text[length] = '\0';
     return code;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ids.h"
 #include "store/postgresql/pg_own.h"
 #include "store/postgresql/pg_schema.h"
 #include "store/postgresql/pg_steps.h"
@@ -116,6 +117,23 @@ static void test_a_newer_schema_is_refused (void **state)
     assert_int_equal (postgres_number (server, "SELECT version FROM newer.meta"), 99);
 }
 
+/* No broker wrote that. There is no step from there, and nothing is made anew. */
+static void test_a_version_that_is_none_is_damage (void **state)
+{
+    (void) state;
+    static const char *const versions[] = {"0", "-1", "-2147483648"};
+    const postgres_t *server = postgres_shared ();
+    store_error_t error;
+    char sql[80];
+    assert_int_equal (prepare (server, "taskmq", "odd", &error), STORE_OK);
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        snprintf (sql, sizeof sql, "UPDATE odd.meta SET version = %s", versions[i]);
+        drop (postgres_sql (server, sql));
+        assert_says (prepare (server, "taskmq", "odd", &error), STORE_ERROR_CORRUPT, &error,
+                     "odd.meta has version");
+    }
+}
+
 static void test_tables_of_others_are_left_alone (void **state)
 {
     (void) state;
@@ -156,6 +174,9 @@ static void test_what_stands_in_the_settings_is_judged (void **state)
         {{.uri = "postgresql://localhost:70000/t"}, "invalid port number"},
         {{.uri = "postgresql:///t?port=x"}, "invalid port number"},
         {{.uri = "postgresql://a:5432,b:none/t"}, "invalid port number 'none'"},
+        {{.uri = "postgresql://a:5432%20,b:54%2032/t"}, "invalid port number '54 32'"},
+        {{.uri = "postgresql:///t?port=%20"}, "invalid port number ' '"},
+        {{.uri = "postgresql:///t?port=0x1538"}, "invalid port number"},
         {{.uri = "host=a,b port=1,2,3"}, "2 hosts, but the list of 'port' has 3"},
         {{.uri = "host=a,b hostaddr=127.0.0.1"}, "but the list of"},
         {{.uri = "hostaddr=localhost"}, "'localhost' is no address"},
@@ -177,6 +198,64 @@ static void test_what_stands_in_the_settings_is_judged (void **state)
     assert_null (strstr (error.text, "secret"));
     const database_options_t nobody = {.uri = "postgresql:///taskmq?host=/nowhere"};
     assert_int_equal (prepare_with (&nobody, &error), STORE_ERROR_AWAY);
+}
+
+/* As libpq has it, which says so by connecting. */
+static void test_blanks_around_a_port_are_none_of_it (void **state)
+{
+    (void) state;
+    store_error_t error;
+    char usual[POSTGRES_URI_SIZE];
+    char uri[2 * POSTGRES_URI_SIZE];
+    const postgres_t *server = postgres_shared ();
+    static const char *const places[] = {"host=%1$s&port=%%205432%%20",
+                                         "host=%1$s,%1$s&port=5432 ,5432%%09",
+                                         "host=/nowhere,%1$s&port=5432 ,"};
+    for (size_t i = 0; i < sizeof (places) / sizeof (places[0]); i++) {
+        snprintf (usual, sizeof usual, places[i], server->home);
+        snprintf (uri, sizeof uri, "postgresql:///taskmq?user=taskmq&%s", usual);
+        if (prepare_with (&(database_options_t){.uri = uri}, &error) != STORE_OK)
+            fail_msg ("%s: %s", uri, error.text);
+    }
+}
+
+/* Wherever the reasons of hosts are cut. */
+static void test_what_is_told_of_hosts_has_whole_characters (void **state)
+{
+    (void) state;
+    store_error_t error;
+    char uri[1024];
+    for (size_t hosts = 1; hosts < 6; hosts++)
+        for (size_t before = 0; before < 2; before++) {
+            size_t used = (size_t) snprintf (uri, sizeof uri, "postgresql:///t?host=");
+            for (size_t i = 0; i < hosts; i++) {
+                used += (size_t) snprintf (uri + used, sizeof uri - used, "%s/%s",
+                                           i == 0 ? "" : ",", before == 0 ? "" : "x");
+                for (size_t n = 0; n < 40; n++)
+                    used += (size_t) snprintf (uri + used, sizeof uri - used, "ä");
+            }
+            const database_options_t options = {.uri = uri};
+            assert_int_equal (prepare_with (&options, &error), STORE_ERROR_AWAY);
+            const char *why = strstr (error.text, ": ");
+            assert_non_null (why);
+            assert_non_null (strstr (why, "ä"));
+            if (!utf8_is_valid (why, strlen (why)))
+                fail_msg ("%s", error.text);
+        }
+}
+
+static void test_an_error_has_whole_characters (void **state)
+{
+    (void) state;
+    store_error_t error;
+    char text[sizeof error.text + 4] = "";
+    while (strlen (text) + strlen ("ä") < sizeof text)
+        strcat (text, "ä");
+    for (size_t before = 0; before < 2; before++) {
+        store_fail (&error, STORE_ERROR_IO, "%s%s", before == 0 ? "" : "x", text);
+        assert_true (utf8_is_valid (error.text, strlen (error.text)));
+        assert_in_range (strlen (error.text), sizeof error.text - 2, sizeof error.text - 1);
+    }
 }
 
 static void assert_mode (const char *uri, const char *wanted)
@@ -325,9 +404,13 @@ int main (void)
         cmocka_unit_test (test_two_schemas_have_histories_of_their_own),
         cmocka_unit_test (test_an_older_schema_is_brought_up),
         cmocka_unit_test (test_a_newer_schema_is_refused),
+        cmocka_unit_test (test_a_version_that_is_none_is_damage),
         cmocka_unit_test (test_tables_of_others_are_left_alone),
         cmocka_unit_test (test_a_role_without_rights_is_told),
         cmocka_unit_test (test_what_stands_in_the_settings_is_judged),
+        cmocka_unit_test (test_blanks_around_a_port_are_none_of_it),
+        cmocka_unit_test (test_what_is_told_of_hosts_has_whole_characters),
+        cmocka_unit_test (test_an_error_has_whole_characters),
         cmocka_unit_test (test_the_place_is_named),
         cmocka_unit_test (test_another_host_needs_tls),
         cmocka_unit_test (test_a_long_schema_is_cut_and_told_apart),

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "store/postgresql/database.h"
+#include "store/postgresql/pg_hosts.h"
+#include "store/postgresql/pg_refusal.h"
 #include "store_fixture.h"
 #include "support/timing.h"
 
@@ -62,6 +64,8 @@ static void give_up (fixture_t *f)
 typedef struct mute {
     int listener;
     int port;
+    const char *refuses; /* NULL; or everybody, with this code */
+    atomic_int asked;
     pthread_t thread;
 } mute_t;
 
@@ -90,7 +94,18 @@ static void say_bytes (int fd, const char *bytes, size_t count)
 }
 #define SAY(FD, TEXT) say_bytes (FD, TEXT, sizeof (TEXT) - 1)
 
-static void serve (int fd)
+static void refuse (int fd, const char *state)
+{
+    char fields[128];
+    int count = snprintf (fields, sizeof fields, "SFATAL%cVFATAL%cC%s%cMas the test has it%c%c", 0,
+                          0, state, 0, 0, 0);
+    const uint32_t length = htonl ((uint32_t) count + 4);
+    SAY (fd, "E");
+    say_bytes (fd, (const char *) &length, sizeof length);
+    say_bytes (fd, fields, (size_t) count);
+}
+
+static void serve (const mute_t *self, int fd)
 {
     char bytes[BYTES_MAX];
     static const char encrypted[] = {0x04, (char) 0xd2, 0x16};
@@ -100,6 +115,10 @@ static void serve (int fd)
         if (memcmp (bytes + 4, encrypted, sizeof encrypted) == 0)
             SAY (fd, "N");
     } while (memcmp (bytes + 4, encrypted, sizeof encrypted) == 0);
+    if (self->refuses != NULL) {
+        refuse (fd, self->refuses);
+        return;
+    }
     SAY (fd, "R\0\0\0\10\0\0\0\0"
              "S\0\0\0\32server_version\00015.0.0\0"
              "S\0\0\0\27in_hot_standby\0off\0"
@@ -113,10 +132,11 @@ static void serve (int fd)
 
 static void *mute_run (void *context)
 {
-    const mute_t *self = context;
+    mute_t *self = context;
     int fd;
     while ((fd = accept (self->listener, NULL, NULL)) >= 0) {
-        serve (fd);
+        atomic_fetch_add (&self->asked, 1);
+        serve (self, fd);
         close (fd);
     }
     return NULL;
@@ -134,9 +154,11 @@ static void mute_listen (mute_t *self)
     self->port = ntohs (address.sin_port);
 }
 
-static void mute_begin (mute_t *self)
+static void mute_begin (mute_t *self, const char *refuses)
 {
     mute_listen (self);
+    self->refuses = refuses;
+    atomic_init (&self->asked, 0);
     assert_int_equal (pthread_create (&self->thread, NULL, mute_run, self), 0);
 }
 
@@ -155,7 +177,7 @@ static void a_server_that_falls_silent_is_out_of_reach (void **state)
     char uri[128];
     char found[DATABASE_FOUND_SIZE];
     store_error_t error = {STORE_OK, ""};
-    mute_begin (&server);
+    mute_begin (&server, NULL);
     snprintf (uri, sizeof uri, "postgresql://taskmq@127.0.0.1:%d/taskmq", server.port);
     const database_options_t options = {.uri = uri};
     assert_int_equal (database_probe (&options, found, &error), STORE_ERROR_AWAY);
@@ -177,6 +199,50 @@ static int count_knocks (const mute_t *self)
         count++;
     }
     return count;
+}
+
+/* In vain. Each of them is there, at its port. */
+static void connect_to (const mute_t *const *servers, size_t count)
+{
+    static const char *const keywords[] = {"user", "dbname", NULL};
+    static const char *const values[] = {"taskmq", "taskmq", NULL};
+    char names[64] = "";
+    char ports[64] = "";
+    char why[PG_HOSTS_WHY_SIZE];
+    pg_hosts_t hosts;
+    for (size_t i = 0; i < count; i++) {
+        strcat (names, i == 0 ? "127.0.0.1" : ",127.0.0.1");
+        snprintf (ports + strlen (ports), sizeof ports - strlen (ports), "%s%d", i == 0 ? "" : ",",
+                  servers[i]->port);
+    }
+    pg_hosts_init (&hosts, names, NULL, ports, "3", LONG_LEASE_MS);
+    hosts.is_final = pg_refusal_is_final;
+    PGconn *db = pg_hosts_connect (&hosts, keywords, values, why);
+    assert_int_equal (PQstatus (db), CONNECTION_BAD);
+    PQfinish (db);
+    assert_non_null (strstr (why, ": FATAL:  as the test has it"));
+}
+
+/* More time is for those that need it, and who refused for good says so once. */
+static void a_host_that_refused_is_not_asked_again (void **state)
+{
+    (void) state;
+    mute_t silent;
+    mute_t refusing;
+    mute_t starting;
+    mute_listen (&silent);
+    mute_begin (&refusing, "28P01");
+    mute_begin (&starting, "57P03");
+    connect_to ((const mute_t *const[]){&refusing, &starting}, 2);
+    assert_int_equal (atomic_load (&refusing.asked), 1);
+    assert_int_equal (atomic_load (&starting.asked), 1);
+    connect_to ((const mute_t *const[]){&silent, &refusing, &starting}, 3);
+    assert_int_equal (count_knocks (&silent), 2);
+    assert_int_equal (atomic_load (&refusing.asked), 2);
+    assert_int_equal (atomic_load (&starting.asked), 3);
+    close (silent.listener);
+    mute_end (&refusing);
+    mute_end (&starting);
 }
 
 static long long ask (const postgres_t *server, const fixture_t *f, const char *sql)
@@ -416,6 +482,7 @@ int main (void)
     postgres_need ();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_server_that_falls_silent_is_out_of_reach),
+        cmocka_unit_test (a_host_that_refused_is_not_asked_again),
         cmocka_unit_test (the_host_that_answered_comes_first),
         cmocka_unit_test (beats_that_are_given_up_leave_no_sessions),
         cmocka_unit_test (bodies_that_are_given_up_leave_no_sessions),

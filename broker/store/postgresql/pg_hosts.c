@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "ids.h"
 #include "timestamp.h"
 
 enum {
@@ -79,6 +80,7 @@ void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, 
     self->lists[ADDRESSES] = addresses;
     self->lists[PORTS] = ports;
     atomic_init (&self->good, 0);
+    self->is_final = NULL;
     self->most_ms = strtoll (connect_timeout, NULL, 10) * 1000;
     self->count = 0;
     if (self->most_ms <= 0 || !are_ours (self)) /* 0: somebody wants it to wait for ever */
@@ -182,6 +184,8 @@ static PGconn *better (PGconn *one, PGconn *other)
 }
 
 static const char BEFORE[] = "connection to server ";
+static const char FATAL[] = "FATAL:  "; /* of the server, with … */
+static const char CODE[] = "28P01: ";   /* … its code behind it where errors are verbose */
 
 /* A name may have several addresses, with a line each: what a server said, else what became of the
  * last one. */
@@ -200,6 +204,7 @@ static const char *line_of (const PGconn *db, size_t *length)
     return line;
 }
 
+/* Without the code that verbose errors have. */
 static void note (const PGconn *db, char out[REASON_SIZE])
 {
     size_t length;
@@ -210,10 +215,13 @@ static void note (const PGconn *db, char out[REASON_SIZE])
         length -= (size_t) (reason - line);
         line = reason;
     }
+    size_t before = strncmp (line, FATAL, strlen (FATAL)) == 0 ? strlen (FATAL) : 0;
+    size_t after = before > 0 && length > before + strlen (CODE) ? before + strlen (CODE) : before;
+    size_t rest = utf8_whole (line + after, length - after, REASON_SIZE - 1 - before);
     if (length == 0)
         snprintf (out, REASON_SIZE, "no answer in time");
     else
-        snprintf (out, REASON_SIZE, "%.*s", (int) length, line);
+        snprintf (out, REASON_SIZE, "%.*s%.*s", (int) before, line, (int) rest, line + after);
 }
 
 /* Each with its part of the text. */
@@ -233,8 +241,9 @@ static void tell_all (const pg_hosts_t *self, char reasons[][REASON_SIZE],
         bool has_port = take_nth (self->lists[PORTS], n, port) && port[0] != '\0';
         snprintf (one, sizeof (one), "%s:%s: %.*s", name, has_port ? port : "5432", REASON_SIZE - 1,
                   reasons[n]);
-        used += (size_t) snprintf (why + used, PG_HOSTS_WHY_SIZE - used, "%s%.*s",
-                                   n == 0 ? "" : "; ", (int) part, one);
+        used +=
+            (size_t) snprintf (why + used, PG_HOSTS_WHY_SIZE - used, "%s%.*s", n == 0 ? "" : "; ",
+                               (int) utf8_whole (one, strlen (one), part), one);
     }
     if (shown < self->count)
         snprintf (why + used, PG_HOSTS_WHY_SIZE - used, "; and %zu more", self->count - shown);
@@ -246,38 +255,64 @@ static PGconn *connect_any (const char *const *keywords, const char *const *valu
     size_t length;
     PGconn *db = quiet (PQconnectdbParams (keywords, values, 0));
     const char *line = line_of (db, &length);
-    snprintf (why, PG_HOSTS_WHY_SIZE, "%.*s", (int) length, line);
+    snprintf (why, PG_HOSTS_WHY_SIZE, "%.*s",
+              (int) utf8_whole (line, length, PG_HOSTS_WHY_SIZE - 1), line);
     return db;
 }
 
+/* What was found out of all hosts that took no connection. */
+typedef struct asked {
+    char reasons[HOSTS_MAX][REASON_SIZE];
+    bool final[HOSTS_MAX]; /* to ask again would only count as another wrong password there */
+    bool late;             /* one did not answer in its time */
+    PGconn *kept;          /* NULL: there is no memory for any */
+} asked_t;
+
+/* One round. NULL: there is no connection. */
+static PGconn *ask_all (pg_hosts_t *self, asked_t *asked, int64_t ms, const char *const *keywords,
+                        const char *const *values)
+{
+    size_t good = atomic_load (&self->good);
+    asked->late = false;
+    for (size_t i = 0; i < self->count; i++) {
+        size_t n = (good + i) % self->count;
+        if (asked->final[n])
+            continue;
+        PGconn *db = pg_hosts_begin (self, n, keywords, values);
+        if (db == NULL)
+            return NULL;
+        PQsetErrorVerbosity (db, PQERRORS_VERBOSE);
+        pg_hosts_wait (db, ms);
+        if (PQstatus (db) == CONNECTION_OK) {
+            PQsetErrorVerbosity (db, PQERRORS_DEFAULT);
+            atomic_store (&self->good, n);
+            return db;
+        }
+        asked->late = asked->late || PQstatus (db) != CONNECTION_BAD;
+        asked->final[n] = self->is_final != NULL && self->is_final (db);
+        note (db, asked->reasons[n]);
+        asked->kept = better (asked->kept, db);
+    }
+    return NULL;
+}
+
+/* Where all have answered there is nothing to ask again just now. */
 PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const char *const *values,
                           char why[PG_HOSTS_WHY_SIZE])
 {
-    char reasons[HOSTS_MAX][REASON_SIZE];
-    const int64_t rounds[] = {self->first_ms, self->most_ms};
+    asked_t asked = {.late = false};
     why[0] = '\0';
     if (self->count == 0)
         return connect_any (keywords, values, why);
-    PGconn *kept = NULL;
-    for (size_t round = 0; round < 2; round++) {
-        size_t good = atomic_load (&self->good);
-        for (size_t i = 0; i < self->count; i++) {
-            size_t n = (good + i) % self->count;
-            PGconn *db = pg_hosts_begin (self, n, keywords, values);
-            if (db != NULL)
-                pg_hosts_wait (db, rounds[round]);
-            if (db == NULL || PQstatus (db) == CONNECTION_OK) {
-                if (db != NULL)
-                    atomic_store (&self->good, n);
-                PQfinish (kept);
-                return db;
-            }
-            note (db, reasons[n]);
-            kept = better (kept, db);
-        }
+    PGconn *db = ask_all (self, &asked, self->first_ms, keywords, values);
+    if (db == NULL && asked.late && self->first_ms < self->most_ms)
+        db = ask_all (self, &asked, self->most_ms, keywords, values);
+    if (db == NULL) {
+        tell_all (self, asked.reasons, why);
+        return asked.kept;
     }
-    tell_all (self, reasons, why);
-    return kept;
+    PQfinish (asked.kept);
+    return db;
 }
 
 /* Checking. */
@@ -298,14 +333,15 @@ static store_code_t check_values (const char *const *keywords, const char *const
     return code;
 }
 
-/* Empty: the usual one. */
+/* As libpq takes it, with blanks around the number. Empty: the usual one. */
 static bool is_port (const char *text)
 {
     char *end;
-    while (isspace ((unsigned char) *text))
-        text++;
     long port = strtol (text, &end, 10);
-    return text[0] == '\0' || (*end == '\0' && port >= 1 && port <= PORT_MAX);
+    bool is_number = end != text;
+    while (isspace ((unsigned char) *end))
+        end++;
+    return text[0] == '\0' || (is_number && *end == '\0' && port >= 1 && port <= PORT_MAX);
 }
 
 /* One with a scope is not: its interface may come later. */
@@ -325,8 +361,8 @@ static bool is_reachable (const char *host, const char *port)
 {
     size_t room = sizeof (((struct sockaddr_un *) NULL)->sun_path);
     bool is_socket = host[0] == '/' || host[0] == '@';
-    size_t length =
-        strlen (host) + strlen ("/.s.PGSQL.") + (port[0] == '\0' ? strlen ("5432") : strlen (port));
+    long number = port[0] == '\0' ? 5432 : strtol (port, NULL, 10);
+    size_t length = (size_t) snprintf (NULL, 0, "%s/.s.PGSQL.%ld", host, number);
     return !is_socket || length < room;
 }
 

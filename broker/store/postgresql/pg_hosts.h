@@ -5,7 +5,8 @@
 /* Which of several hosts is connected to. libpq tries them in the order of the URI, each for 2 s at
  * least: behind a first host that is gone and swallows everything, each connection of an owner took
  * longer than a short lease. So the one that answered last comes first, and each gets a part of the
- * lease only; where none answered in that time, each gets all of it. Any thread.
+ * lease only; where that was too short for one, each gets all of its time, but for those that
+ * refused for good. Any thread.
  *
  * Names are looked up within libpq, on the thread that connects and without a time limit. */
 #ifndef TASKMQ_STORE_PG_HOSTS_H
@@ -13,6 +14,7 @@
 
 #include <libpq-fe.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,9 +31,13 @@ typedef struct pg_hosts {
     int64_t first_ms;                  /* for each in the first round */
     int64_t most_ms;                   /* … and in the second one */
     atomic_size_t good;
+    /* Of a connection that was not made, with verbose errors: that host refused for good. NULL:
+     * nobody can tell. */
+    bool (*is_final) (PGconn *db);
 } pg_hosts_t;
 
-/* connect_timeout: in s, as the keyword has it. lease_ms: 0 where there is none. */
+/* connect_timeout: in s, as the keyword has it. lease_ms: 0 where there is none. is_final stays
+ * NULL. */
 void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, const char *ports,
                     const char *connect_timeout, int64_t lease_ms);
 /* STORE_ERROR_ACCESS: no connection can come of these lists and keywords (as PQconnectdbParams has

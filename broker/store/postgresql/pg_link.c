@@ -82,10 +82,8 @@ static store_code_t judge (pg_link_t *self, PGresult *result, store_error_t *err
 {
     const char *state = result == NULL ? NULL : PQresultErrorField (result, PG_DIAG_SQLSTATE);
     if (result == NULL || PQstatus (self->db) != CONNECTION_OK) {
-        char text[400];
-        snprintf (text, sizeof (text), "%s", PQerrorMessage (self->db));
         PQclear (result);
-        return lose (self, text, error);
+        return lose (self, PQerrorMessage (self->db), error);
     }
     store_code_t code = meaning_of (state);
     self->conflict = state != NULL && strcmp (state, "23505") == 0;
@@ -346,8 +344,7 @@ static store_code_t next_result (pg_link_t *self, int64_t until_ms, PGresult **o
 {
     *out = NULL;
     if (!wait_answer (self, until_ms)) {
-        char text[300];
-        snprintf (text, sizeof (text), "%s", PQerrorMessage (self->db));
+        const char *text = PQerrorMessage (self->db);
         return lose (self, text[0] == '\0' ? "it did not answer in time" : text, error);
     }
     *out = PQgetResult (self->db);
@@ -406,9 +403,7 @@ static store_code_t sent (pg_link_t *self, int done, store_error_t *error)
 {
     if (done != 0)
         return STORE_OK;
-    char text[300];
-    snprintf (text, sizeof (text), "%s", PQerrorMessage (self->db));
-    return lose (self, text, error);
+    return lose (self, PQerrorMessage (self->db), error);
 }
 
 static void name_of (size_t statement, char name[16])

@@ -148,3 +148,10 @@ store_code_t pg_refusal_look (const pg_hosts_t *hosts, const char *const *keywor
         return STORE_ERROR_AWAY;
     return store_fail (error, STORE_ERROR_ACCESS, "%s: %s", where, self.reasons);
 }
+
+bool pg_refusal_is_final (PGconn *db)
+{
+    look_t self = {.which = PG_REFUSALS_ALL};
+    judge (&self, db);
+    return self.reasons[0] != '\0' && !self.away;
+}

@@ -17,6 +17,9 @@
 #ifndef TASKMQ_STORE_PG_REFUSAL_H
 #define TASKMQ_STORE_PG_REFUSAL_H
 
+#include <libpq-fe.h>
+#include <stdbool.h>
+
 #include "store/error.h"
 #include "store/postgresql/pg_hosts.h"
 
@@ -30,5 +33,7 @@ typedef enum pg_refusals { PG_REFUSALS_ALL, PG_REFUSALS_PASSWORD } pg_refusals_t
 store_code_t pg_refusal_look (const pg_hosts_t *hosts, const char *const *keywords,
                               const char *const *values, pg_refusals_t which, const char *where,
                               store_error_t *error);
+/* The same of one connection that was not made, whose errors are verbose. */
+bool pg_refusal_is_final (PGconn *db);
 
 #endif

@@ -48,6 +48,9 @@ static store_code_t read_version (pg_link_t *link, int32_t *version, store_error
     else if (code == STORE_OK)
         code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table %s.meta is empty",
                            link->target->where, link->target->schema);
+    if (code == STORE_OK && *version < 1)
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table %s.meta has version %d",
+                           link->target->where, link->target->schema, *version);
     PQclear (result);
     return code;
 }

@@ -4,6 +4,7 @@
 
 #include "store/postgresql/pg_steps.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 /* The first version. Written behind, nine of ten tasks are inserted in their last state and never
@@ -154,5 +155,6 @@ int32_t pg_steps_version (void)
 
 const char *const *pg_steps_from (int32_t version)
 {
+    assert (version >= 0 && version < VERSION);
     return STEPS[version];
 }

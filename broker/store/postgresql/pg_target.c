@@ -90,6 +90,7 @@ static void find_hosts (pg_target_t *self, int64_t lease_ms)
                    known ? given_by (self, "hostaddr", "PGHOSTADDR") : NULL,
                    known ? given_by (self, "port", "PGPORT") : NULL,
                    keyword_value (self, "connect_timeout"), lease_ms);
+    self->hosts.is_final = pg_refusal_is_final;
 }
 
 /* Whoever names a root certificate wants the server verified. libpq would go on in plain text with
