@@ -521,8 +521,8 @@ static void wait_sources (server_t *self)
  * took too long. */
 static bool is_finished (const server_t *self)
 {
-    if (self->stopping && self->now.mono_ms >= self->stop_at)
-        store_reach_give_up (&self->tenure); /* what is committing may take as long as it likes */
+    if (self->stopping && self->now.mono_ms >= self->stop_at) /* else a commit has its time */
+        store_reach_give_up (&self->tenure, store_away_ms (self->options.store) >= STOP_MS_MAX);
     if (!self->stopping || !committer_idle (self->committer))
         return false;
     bool quiet = self->emptied && intake_is_idle (self->intake) && !self->busy &&

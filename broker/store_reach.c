@@ -59,9 +59,9 @@ bool store_reach_is_lost (const tenure_t *self)
     return self->away || self->shut;
 }
 
-void store_reach_give_up (const tenure_t *self)
+void store_reach_give_up (const tenure_t *self, bool away)
 {
-    if (!store_reach_is_lost (self))
+    if (!store_reach_is_lost (self) && !away)
         return;
     log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
                "stopped while the store is out of reach: requests without an answer are dropped",

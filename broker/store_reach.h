@@ -19,8 +19,9 @@ void store_reach_missed (tenure_t *self, engine_t *engine, now_t now);
 bool store_reach_ended (tenure_t *self, engine_t *engine);
 /* It is out of reach, or no longer ours: nobody tells when that changes. */
 bool store_reach_is_lost (const tenure_t *self);
-/* A stop has waited long enough. While the store is lost nothing more can be done cleanly: the
- * process ends here. Nothing that was acknowledged is lost by that. Else it returns. */
-void store_reach_give_up (const tenure_t *self);
+/* A stop has waited long enough. While the store is lost, or was `away` all the time, nothing more
+ * can be done cleanly: the process ends here. Nothing that was acknowledged is lost by that. Else
+ * it returns. */
+void store_reach_give_up (const tenure_t *self, bool away);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "support/cmocka_all.h"
+#include "support/timing.h"
 
 static void prepare (stage_t *self, const char *const *settings)
 {
@@ -69,6 +70,20 @@ void stage_destroy (stage_t *self)
 {
     daemon_destroy (&self->broker);
     postgres_destroy (&self->server);
+}
+
+tmq_id_t stage_submit (tmq_client_t *client, const char *queue)
+{
+    tmq_submit_t task;
+    tmq_receipt_t receipt;
+    tmq_error_t error = {0};
+    tmq_submit_init (&task);
+    task.queue = queue;
+    task.payload = "x";
+    task.payload_bytes = 1;
+    if (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, &error) != TMQ_OK)
+        fail_msg ("%s", error.text);
+    return receipt.id;
 }
 
 /* What must be 0, with what it means when it is not. */

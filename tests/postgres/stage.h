@@ -32,6 +32,9 @@ void stage_init_tcp (stage_t *self, const char *const *settings);
 void stage_through (stage_t *self, int port);
 void stage_destroy (stage_t *self);
 
+/* A small task; its id. */
+tmq_id_t stage_submit (tmq_client_t *client, const char *queue);
+
 /* Of a broker that has stopped cleanly: an empty journal, events without gaps, an attempt and an
  * event only of what there is, and as many tasks in each status as the history says. */
 void stage_check_tables (const stage_t *self, const history_t *history);

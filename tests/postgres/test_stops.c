@@ -15,7 +15,7 @@
 #include "support/cmocka_all.h"
 #include "support/timing.h"
 
-enum { TASKS = 3 };
+enum { TASKS = 3, SHORT_MS = 500 };
 
 /* Said by what watches a start, and by nobody who came back from a wait. */
 #define CUT_SHORT "stopped in the middle of a start"
@@ -70,21 +70,6 @@ static void wait_locked (const postgres_t *server, const char *name)
     WAIT_FOR (postgres_number (server, sql) > 0, TIMING_PATIENCE_MS);
 }
 
-static void submit_some (const daemon_t *broker)
-{
-    tmq_client_t *client = daemon_client (broker);
-    for (int i = 0; i < TASKS; i++) {
-        tmq_submit_t task;
-        tmq_receipt_t receipt;
-        tmq_error_t error = {0};
-        tmq_submit_init (&task);
-        task.queue = "stops";
-        if (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, &error) != TMQ_OK)
-            fail_msg ("%s", error.text);
-    }
-    tmq_client_free (&client);
-}
-
 static stage_t stage; /* of all tests: with tables and tasks, and a broker that is stopped */
 
 static int begin_all (void **state)
@@ -92,7 +77,10 @@ static int begin_all (void **state)
     (void) state;
     stage_init (&stage, NULL);
     daemon_start (&stage.broker);
-    submit_some (&stage.broker);
+    tmq_client_t *client = daemon_client (&stage.broker);
+    for (int i = 0; i < TASKS; i++)
+        stage_submit (client, "stops");
+    tmq_client_free (&client);
     daemon_stop (&stage.broker);
     return 0;
 }
@@ -234,6 +222,45 @@ static void test_a_standby_that_waits (void **state)
         stop_standby (does);
 }
 
+/* What the server gives up is made again, as often as it takes, and no longer than the broker is
+ * wanted, whenever that calls the database away. What nobody was told of may be gone. */
+static void stop_in_a_commit (const char *away, bool told_away)
+{
+    tmq_receipt_t receipt;
+    tmq_submit_t task;
+    setenv ("TASKMQD_DATABASE_AWAY", away, 1);
+    remove (stage.broker.log);
+    daemon_start (&stage.broker);
+    unsetenv ("TASKMQD_DATABASE_AWAY");
+    free (postgres_sql (&stage.server,
+                        "CREATE SEQUENCE public.tries; GRANT ALL ON public.tries TO taskmq;"
+                        "CREATE FUNCTION public.refuse () RETURNS trigger LANGUAGE plpgsql AS $$"
+                        " BEGIN PERFORM nextval ('public.tries');"
+                        " RAISE 'not now' USING ERRCODE = '40001'; END $$;"
+                        "CREATE TRIGGER refuse BEFORE INSERT ON taskmq.journal"
+                        " FOR EACH ROW EXECUTE FUNCTION public.refuse ()"));
+    tmq_client_t *client = daemon_client (&stage.broker);
+    tmq_submit_init (&task);
+    task.queue = "stops";
+    assert_int_not_equal (tmq_submit (&receipt, client, &task, SHORT_MS, NULL), TMQ_OK);
+    WAIT_FOR (postgres_number (&stage.server, "SELECT last_value FROM public.tries") > 2,
+              TIMING_PATIENCE_MS);
+    assert_stops (&stage.broker, false);
+    assert_true (daemon_logged (&stage.broker, "id=STOPPED-AWAY"));
+    assert_int_equal (daemon_logged (&stage.broker, "id=DATABASE-AWAY"), told_away);
+    tmq_client_free (&client);
+    free (postgres_sql (&stage.server, "DROP TRIGGER refuse ON taskmq.journal;"
+                                       "DROP FUNCTION public.refuse; DROP SEQUENCE public.tries"));
+    assert_starts ();
+}
+
+static void test_a_commit_that_is_given_up_again_and_again (void **state)
+{
+    (void) state;
+    stop_in_a_commit ("1s", true);
+    stop_in_a_commit ("1m", false);
+}
+
 int main (int argc, char **argv)
 {
     unsigned percent = 100;
@@ -244,6 +271,7 @@ int main (int argc, char **argv)
         cmocka_unit_test (test_no_server),
         cmocka_unit_test (test_each_stage_of_a_start),
         cmocka_unit_test (test_a_standby_that_waits),
+        cmocka_unit_test (test_a_commit_that_is_given_up_again_and_again),
     };
     return cmocka_run_group_tests (tests, begin_all, end_all);
 }
