@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "ids.h"
+#include "store/postgresql/pg_line.h"
 #include "timestamp.h"
 
 enum {
@@ -328,7 +329,7 @@ static store_code_t check_values (const char *const *keywords, const char *const
     store_code_t code = STORE_OK;
     if (strstr (said, "network address \"!\"") == NULL)
         code = store_fail (error, STORE_ERROR_ACCESS, "database/uri: %.*s",
-                           (int) (strcspn (said, "\n") > 300 ? 300 : strcspn (said, "\n")), said);
+                           pg_line_length (said, 300), said);
     PQfinish (db);
     return code;
 }

@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "core/base/memory.h"
+#include "store/postgresql/pg_line.h"
 #include "timestamp.h"
 
 enum {
@@ -64,9 +65,8 @@ static store_code_t fail (const pg_link_t *self, store_code_t code, const char *
 {
     const char *said = text == NULL || text[0] == '\0' ? "no answer" : text;
     return store_fail (error, code, "%s: %.*s%s%s%s", self->target->where,
-                       (int) (strcspn (said, "\n") > 350 ? 350 : strcspn (said, "\n")), said,
-                       state == NULL ? "" : " (", state == NULL ? "" : state,
-                       state == NULL ? "" : ")");
+                       pg_line_length (said, 350), said, state == NULL ? "" : " (",
+                       state == NULL ? "" : state, state == NULL ? "" : ")");
 }
 
 /* The connection is of no use any more. */

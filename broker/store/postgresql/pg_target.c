@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "store/postgresql/pg_line.h"
 
 enum {
     TARGET_KEYWORDS_MAX = 64, /* libpq knows about forty */
@@ -123,8 +124,9 @@ static store_code_t take_uri (pg_target_t *self, const database_options_t *optio
     char *why = NULL;
     PQconninfoOption *given = PQconninfoParse (options->uri, &why);
     if (given == NULL) {
-        store_fail (error, STORE_ERROR_ACCESS, "database/uri: %.300s",
-                    why == NULL ? "no memory" : why);
+        const char *said = why == NULL ? "no memory" : why;
+        store_fail (error, STORE_ERROR_ACCESS, "database/uri: %.*s", pg_line_length (said, 300),
+                    said);
         PQfreemem (why);
         return error->code;
     }
