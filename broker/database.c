@@ -4,10 +4,7 @@
 
 #include "database.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log/log.h"
@@ -66,26 +63,10 @@ bool database_fill (database_options_t *out, const config_t *config)
 
 /* Files. */
 
-static exits_t fail (char error[DATABASE_ERROR_SIZE], exits_t code, const char *path,
-                     const char *why)
+static exits_t fail (char error[DATABASE_ERROR_SIZE], const char *path, const char *why)
 {
     snprintf (error, DATABASE_ERROR_SIZE, "%.4000s: %s", path, why);
-    return code;
-}
-
-/* libpq passes over a file that others can read, and then knows no password. */
-static exits_t judge_passfile (const char *path, char error[DATABASE_ERROR_SIZE])
-{
-    struct stat info;
-    if (stat (path, &info) != 0)
-        return fail (error, EXITS_KEYS, path, strerror (errno));
-    if (!S_ISREG (info.st_mode))
-        return fail (error, EXITS_KEYS, path, "it is no file");
-    if ((info.st_mode & 077) != 0)
-        return fail (error, EXITS_KEYS, path, "others may read it: it must be of mode 0600");
-    if (access (path, R_OK) != 0)
-        return fail (error, EXITS_KEYS, path, strerror (errno));
-    return EXITS_OK;
+    return EXITS_DATA;
 }
 
 static bool is_there (const char *directory, const char *name)
@@ -97,20 +78,19 @@ static bool is_there (const char *directory, const char *name)
 
 exits_t database_judge (const config_t *config, const char *data, char error[DATABASE_ERROR_SIZE])
 {
-    const char *passfile = config_text (config, CONFIG_DATABASE_PASSFILE);
     if (!is_store (config) && data != NULL && config->numbers[CONFIG_STORE] == CONFIG_STORE_SQLITE)
         return !is_there (data, DATABASE_INSTANCE_FILE)
                    ? EXITS_OK
-                   : fail (error, EXITS_DATA, data,
+                   : fail (error, data,
                            "its tasks are in PostgreSQL (--store postgresql), and nothing of them "
                            "would be here. To begin with SQLite, name another directory");
     if (!is_store (config))
         return EXITS_OK;
     if (data != NULL && is_there (data, "taskmq.db"))
-        return fail (error, EXITS_DATA, data,
+        return fail (error, data,
                      "its tasks are in taskmq.db, and PostgreSQL would have none of them. Name "
                      "another directory, and take them there by 'taskctl backup' and --restore");
-    return passfile != NULL ? judge_passfile (passfile, error) : EXITS_OK;
+    return EXITS_OK;
 }
 
 exits_t database_refuse (const config_t *config, const char *what, const char *instead,

@@ -57,12 +57,12 @@ unset TASKMQD_DATABASE_SCHEMA
 printf '*:*:*:*:hidden\n' >passwords
 chmod 644 passwords
 export TASKMQD_DATABASE_PASSFILE="$room/passwords"
-refused 14 'must be of mode 0600' --database "$database"
+refused 3 'passwords: others may read it .mode 0644.: it must be of mode 0600' --database "$database"
 chmod 600 passwords
 run 0 taskmqd --check-config --data "$room/.taskmq" --store postgresql --database "$database"
 out_has '^ok +database +PostgreSQL [0-9.]+, database taskmq at .*schema taskmq'
 export TASKMQD_DATABASE_PASSFILE="$room/missing"
-refused 14 'No such file' --database "$database"
+refused 3 'passfile .*/missing: No such file' --database "$database"
 unset TASKMQD_DATABASE_PASSFILE
 rm -rf .taskmq
 
@@ -104,7 +104,7 @@ printf '*:*:*:*:wrong\n' >passwords
 export TASKMQD_DATABASE_PASSFILE="$room/passwords"
 never '28P01|password authentication failed' "postgresql:///taskmq?host=$postgres_home&user=secret"
 unset TASKMQD_DATABASE_PASSFILE
-never 'no password supplied: database/passfile' "postgresql:///taskmq?host=$postgres_home&user=secret"
+never 'no password supplied: database/passfile is not set, and passfile .*/[.]pgpass: No such file' "postgresql:///taskmq?host=$postgres_home&user=secret"
 never 'invalid sslmode value' "postgresql:///taskmq?host=$postgres_home&user=taskmq&sslmode=bogus"
 
 # … and what passes: it waits, and goes on by itself. So does one that was connected once, whatever it

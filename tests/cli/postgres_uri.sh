@@ -26,4 +26,62 @@ out_has '^wrong +database +database/uri: invalid URI query parameter: "nonsense"
 out_lacks '^$'
 start 3 --database "$database&nonsense=1"
 err_has 'id=DATA-ACCESS msg="database/uri: invalid URI query parameter: .*nonsense[\]"" exit=3$'
+
+# --- the file of passwords: which one counts, and why there is no password in it
+
+sql "ALTER ROLE taskmq PASSWORD 'hidden'"
+printf 'local all taskmq scram-sha-256\nlocal all postgres trust\n' >"$postgres_home/data/pg_hba.conf"
+sql 'SELECT pg_reload_conf ()'
+asks () { ! "$postgres_programs/psql" -X -q -w -h "$postgres_home" -U taskmq -d taskmq -c ''; }
+eventually asks
+export HOME="$room/home"
+mkdir home
+file () # NAME MODE LINE
+{
+    printf '%s\n' "$3" >"$1"
+    chmod "$2" "$1"
+}
+file good 600 '*:*:*:*:hidden'
+file open 640 '*:*:*:*:hidden'
+file wrong 600 '*:*:*:*:unhidden'
+file other 600 'elsewhere:*:*:*:hidden'
+# each by --check-config and by a start, and each named in the URI and in the configuration
+passes_over () # FILE REASON
+{
+    check 3 --database "$database&passfile=$room/$1"
+    out_has "^wrong +database +$2\$"
+    start 3 --database "$database&passfile=$room/$1"
+    err_has "id=DATA-ACCESS msg=.*$2"
+    err_lacks '^WARNING'
+    export TASKMQD_DATABASE_PASSFILE="$room/$1"
+    check 3 --database "$database"
+    out_has "^wrong +database +$2\$"
+    start 3 --database "$database"
+    err_has "id=DATA-ACCESS msg=.*$2"
+    unset TASKMQD_DATABASE_PASSFILE
+}
+passes_over missing "passfile $room/missing: No such file or directory"
+passes_over open "passfile $room/open: others may read it .mode 0640.: it must be of mode 0600"
+passes_over home "passfile $room/home: it is no file"
+passes_over other ".*no password supplied: passfile $room/other has no line for $postgres_home:5432:taskmq:taskmq"
+passes_over wrong '.*28P01: +password authentication failed .*; password retrieved from file .*/wrong.*'
+rm -rf .taskmq
+# what libpq takes by itself is named, too
+check 3 --database "$database"
+out_has "^wrong .*no password supplied: database/passfile is not set, and passfile $room/home/.pgpass: No such file or directory\$"
+PGPASSFILE="$room/open" check 3 --database "$database"
+out_has '^wrong .*database/passfile is not set, and passfile .*/open: others may read it'
+PGPASSFILE="$room/good" check 0 --database "$database"
+# two are one too many, whichever is good; a relative one is where the broker stands
+export TASKMQD_DATABASE_PASSFILE="$room/good"
+check 3 --database "$database&passfile=$room/other"
+out_has '^wrong +database +database/uri names a passfile, and so does database/passfile: leave one of them out$'
+unset TASKMQD_DATABASE_PASSFILE
+spawn broker taskmqd --data "$room/.taskmq" --store postgresql --database "$database&passfile=good"
+eventually grep -q id=READY broker.err
+# the file is exchanged while it runs: what it then ends on says so
+chmod 640 good
+sql "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE usename = 'taskmq'" >thrown
+ended broker 3
+err_has 'id=DATA-ACCESS msg=.*no password supplied: passfile good: others may read it .mode 0640.: it must be of mode 0600'
 exit 0

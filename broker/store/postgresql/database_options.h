@@ -31,7 +31,7 @@ typedef struct database_options {
     /* As libpq has it: postgresql://… or key = value. Several hosts may be given. A password in it
      * is refused: it stands in the passfile. */
     const char *uri;
-    const char *passfile;           /* NULL: libpq's own */
+    const char *passfile;           /* NULL: the URI's, or libpq's own; refused beside the URI's */
     const char *schema;             /* NULL: "taskmq" */
     const char *synchronous_commit; /* on, remote_apply or local; NULL: on */
     /* Over a promotion nothing that was acknowledged can be missing, so the history goes on. */

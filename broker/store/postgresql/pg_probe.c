@@ -76,9 +76,11 @@ store_code_t database_begin_history (const database_options_t *options, const ch
 
 /* Files. */
 
-/* Keywords of a connection whose values are files or directories. */
-static const char *const FILES[] = {"passfile",    "sslcert", "sslkey",
-                                    "sslrootcert", "sslcrl",  "sslcrldir"};
+/* Keywords of a connection whose values are files or directories, or words of another kind but for
+ * the first. */
+enum { PASSFILE };
+static const char *const FILES[] = {[PASSFILE] = "passfile", "sslcert", "sslkey",
+                                    "sslrootcert",           "sslcrl",  "sslcrldir"};
 
 static void tell_options (const PQconninfoOption *options,
                           void (*file) (void *context, const char *path), void *context)
@@ -86,7 +88,7 @@ static void tell_options (const PQconninfoOption *options,
     for (; options != NULL && options->keyword != NULL; options++)
         for (size_t i = 0; i < sizeof (FILES) / sizeof (FILES[0]); i++)
             if (strcmp (options->keyword, FILES[i]) == 0 && options->val != NULL &&
-                options->val[0] == '/')
+                (options->val[0] == '/' || (i == PASSFILE && options->val[0] != '\0')))
                 file (context, options->val);
 }
 

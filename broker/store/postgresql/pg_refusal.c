@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/postgresql/pg_passfile.h"
+
 enum {
     LOOK_MS = 3000,    /* for all hosts together, … */
     LOOK_MS_MIN = 500, /* … but not less for one */
@@ -29,6 +31,9 @@ static const reason_t FINAL_STATES[] = {
     {"42501", NULL, false}, {"42704", NULL, false}, {"22023", NULL, false},
 };
 
+/* What it means depends on the file of passwords. */
+static const char NO_PASSWORD[] = "no password supplied";
+
 /* Of libpq and OpenSSL, which have no codes, in their own language: this process sets no locale. */
 static const reason_t FINAL_TEXTS[] = {
     {"certificate verify failed",
@@ -42,7 +47,8 @@ static const reason_t FINAL_TEXTS[] = {
     {"alert certificate", "the server does not take sslcert", false},
     {"alert protocol version", NULL, false},
     {"unsupported protocol", NULL, false},
-    {"no password supplied", "database/passfile names a file of them", true},
+    {NO_PASSWORD, NULL, true},
+    {"password retrieved from file", NULL, true}, /* behind one that was wrong: of which file */
 };
 
 /* Of libpq about a server that let us in. */
@@ -51,6 +57,7 @@ static const char *const AWAY_TEXTS[] = {"session is read-only", "hot standby mo
 /* What was found of all hosts. */
 typedef struct look {
     pg_refusals_t which;
+    bool has_passfile; /* the configuration names one */
     bool away;
     char reasons[REASONS_SIZE]; /* of those that refuse for good; empty: none does */
 } look_t;
@@ -97,43 +104,57 @@ static bool is_away (const char *line, size_t length)
     return found;
 }
 
-static void add_reason (look_t *self, const char *line, size_t length, const reason_t *reason)
+static void add_reason (look_t *self, PGconn *db, const char *line, size_t length,
+                        const reason_t *reason)
 {
+    char why[PG_PASSFILE_WHY_SIZE];
+    const char *means = reason->means;
     size_t used = strlen (self->reasons);
+    if (reason->begin == NO_PASSWORD) {
+        pg_passfile_explain (db, self->has_passfile, why);
+        means = why;
+    }
     snprintf (self->reasons + used, REASONS_SIZE - used, "%s%.*s%s%s", used == 0 ? "" : "; ",
-              (int) length, line, reason->means == NULL ? "" : ": ",
-              reason->means == NULL ? "" : reason->means);
+              (int) length, line, means == NULL ? "" : ": ", means == NULL ? "" : means);
 }
 
 /* A name may have several addresses, and TLS be tried beside plain text: each has lines. */
-static void judge_line (look_t *self, const char *line, size_t length)
+static void judge_line (look_t *self, PGconn *db, const char *line, size_t length)
 {
     const char *state = find_state (line, length);
     const reason_t *reason = find_final (line, length, state);
     bool counts = reason != NULL && (self->which == PG_REFUSALS_ALL || reason->password);
     if (counts)
-        add_reason (self, line, length, reason);
+        add_reason (self, db, line, length, reason);
     else
         self->away = self->away || reason != NULL || state != NULL || is_away (line, length);
 }
 
-static void judge (look_t *self, const PGconn *db)
+static void judge (look_t *self, PGconn *db)
 {
     const char *line = PQerrorMessage (db);
     if (PQstatus (db) == CONNECTION_OK) /* it has come meanwhile */
         self->away = true;
     while (PQstatus (db) == CONNECTION_BAD && *line != '\0') {
         size_t length = strcspn (line, "\n");
-        judge_line (self, line, length);
+        judge_line (self, db, line, length);
         line += length + (line[length] == '\n');
     }
+}
+
+static bool has_keyword (const char *const *keywords, const char *keyword)
+{
+    for (; *keywords != NULL; keywords++)
+        if (strcmp (*keywords, keyword) == 0)
+            return true;
+    return false;
 }
 
 store_code_t pg_refusal_look (const pg_hosts_t *hosts, const char *const *keywords,
                               const char *const *values, pg_refusals_t which, const char *where,
                               store_error_t *error)
 {
-    look_t self = {.which = which};
+    look_t self = {.which = which, .has_passfile = has_keyword (keywords, "passfile")};
     int64_t ms = LOOK_MS / (int64_t) pg_hosts_count (hosts);
     for (size_t n = 0; n < pg_hosts_count (hosts); n++) {
         PGconn *db = pg_hosts_begin (hosts, n, keywords, values);

@@ -13,6 +13,7 @@
 
 #include "core/base/memory.h"
 #include "store/postgresql/pg_line.h"
+#include "store/postgresql/pg_passfile.h"
 
 enum {
     TARGET_KEYWORDS_MAX = 64, /* libpq knows about forty */
@@ -118,6 +119,20 @@ static store_code_t choose_tls (pg_target_t *self, size_t *count, store_error_t 
     return STORE_OK;
 }
 
+/* One that is named is meant, whether the server asks for a password or not. */
+static store_code_t choose_passfile (pg_target_t *self, size_t *count, const char *configured,
+                                     store_error_t *error)
+{
+    if (configured != NULL && keyword_value (self, "passfile") != NULL)
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "database/uri names a passfile, and so does database/passfile: leave "
+                           "one of them out");
+    if (configured != NULL)
+        add_keyword (self, count, "passfile", configured);
+    const char *path = keyword_value (self, "passfile");
+    return path == NULL ? STORE_OK : pg_passfile_check (path, error);
+}
+
 static store_code_t take_uri (pg_target_t *self, const database_options_t *options,
                               store_error_t *error)
 {
@@ -143,9 +158,9 @@ static store_code_t take_uri (pg_target_t *self, const database_options_t *optio
         return store_fail (error, STORE_ERROR_ACCESS,
                            "database/uri has a password in it, which others could see: put it into "
                            "a passfile (database/passfile, mode 0600)");
-    if (options->passfile != NULL)
-        add_keyword (self, &count, "passfile", options->passfile);
-    store_code_t code = choose_tls (self, &count, error);
+    store_code_t code = choose_passfile (self, &count, options->passfile, error);
+    if (code == STORE_OK)
+        code = choose_tls (self, &count, error);
     for (size_t i = 0; i < sizeof (DEFAULTS) / sizeof (DEFAULTS[0]); i++)
         add_keyword (self, &count, DEFAULTS[i][0], DEFAULTS[i][1]);
     describe (self);
