@@ -27,6 +27,33 @@ out_lacks '^$'
 start 3 --database "$database&nonsense=1"
 err_has 'id=DATA-ACCESS msg="database/uri: invalid URI query parameter: .*nonsense[\]"" exit=3$'
 
+# --- several hosts, each with its port, and none that can never work
+
+check 0 --database "$database"
+out_has "^ok +database +PostgreSQL [0-9.]+, database taskmq at $postgres_home:5432, schema taskmq\$"
+check 0 --database "postgresql:///taskmq?host=$room,$postgres_home&port=5433,&user=taskmq"
+out_has "^ok .* at $room:5433, $postgres_home:5432 \\($postgres_home:5432 answered\\), schema taskmq\$"
+check 0 --database "postgresql:///taskmq?host=$postgres_home,localhost,$room&user=taskmq"
+out_has "^ok .* at $postgres_home:5432, localhost:5432( and 1 more|, $room:5432) \\($postgres_home:5432 answered"
+check 0 --database "postgresql://taskmq@[::1]:1,127.0.0.1:2/taskmq"
+out_has '^warning +database +database taskmq at \[::1\]:1, 127[.]0[.]0[.]1:2: '
+PGSERVICE=nowhere check 3 --database "$database"
+out_has '^wrong +database +database/uri: definition of service "nowhere" not found$'
+for never in relative/path "localhost:5432"; do
+    for hosts in "$postgres_home,$never" "$never,$postgres_home" "$never"; do
+        check 3 --database "postgresql:///taskmq?host=$hosts&user=taskmq"
+        out_has "^wrong +database +database/uri: host '$never' is no name: a socket's directory begins with /"
+        start 3 --database "postgresql:///taskmq?host=$hosts&user=taskmq"
+        err_has "id=DATA-ACCESS .*host '$never' is no name"
+    done
+done
+check 3 --database "postgresql:///taskmq?host=$postgres_home,$postgres_home&port=5432,70000&user=taskmq"
+out_has "^wrong +database +database/uri: invalid port number '70000'"
+# beside an address it is the name of a certificate
+check 0 --database "postgresql://taskmq@/taskmq?host=a:b,c&hostaddr=127.0.0.1,127.0.0.1&port=1,2"
+out_has '^warning +database +.* at a:b:1, c:2: '
+rm -rf .taskmq
+
 # --- the file of passwords: which one counts, and why there is no password in it
 
 sql "ALTER ROLE taskmq PASSWORD 'hidden'"

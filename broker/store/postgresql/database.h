@@ -12,7 +12,7 @@
 #include "store/error.h"
 #include "store/postgresql/database_options.h"
 
-enum { DATABASE_FOUND_SIZE = 256 };
+enum { DATABASE_FOUND_SIZE = 512 };
 
 /* Connects once, judges the server as a start would, and changes nothing. found: a line about it.
  * Waits some seconds for each host. STORE_ERROR_AWAY: it is out of reach now. */

@@ -94,6 +94,51 @@ void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, 
         self->first_ms = self->most_ms;
 }
 
+/* One with a scope is not: its interface may come later. */
+static bool is_address (const char *text)
+{
+    struct addrinfo *found = NULL;
+    const struct addrinfo hint = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+    if (text[0] == '\0' || strchr (text, '%') != NULL)
+        return true;
+    bool is_one = getaddrinfo (text, NULL, &hint, &found) == 0;
+    if (is_one)
+        freeaddrinfo (found);
+    return is_one;
+}
+
+/* As people write it. */
+static void name_place (const pg_hosts_t *self, size_t n, char *out, size_t size)
+{
+    char name[HOST_SIZE];
+    char port[HOST_SIZE];
+    if (!take_nth (self->lists[NAMES], n, name) || name[0] == '\0')
+        if (!take_nth (self->lists[ADDRESSES], n, name) || name[0] == '\0')
+            snprintf (name, sizeof (name), "the local socket");
+    bool has_port = take_nth (self->lists[PORTS], n, port) && port[0] != '\0';
+    bool is_six = strchr (name, ':') != NULL && is_address (name);
+    snprintf (out, size, "%s%s%s:%s", is_six ? "[" : "", name, is_six ? "]" : "",
+              has_port ? port : "5432");
+}
+
+void pg_hosts_list (const pg_hosts_t *self, char list[PG_HOSTS_LIST_SIZE])
+{
+    enum { ROOM = PG_HOSTS_LIST_SIZE - sizeof (" and 4294967295 more") };
+    char one[2 * HOST_SIZE + sizeof ("[]:")];
+    size_t count = named (self) == 0 ? 1 : named (self);
+    list[0] = '\0';
+    for (size_t n = 0; n < count; n++) {
+        size_t used = strlen (list);
+        name_place (self, n, one, sizeof (one));
+        if (n > 0 && used + strlen (", ") + strlen (one) >= ROOM) {
+            snprintf (list + used, PG_HOSTS_LIST_SIZE - used, " and %u more",
+                      (unsigned) (count - n));
+            return;
+        }
+        snprintf (list + used, ROOM - used, "%s%s", n == 0 ? "" : ", ", one);
+    }
+}
+
 size_t pg_hosts_count (const pg_hosts_t *self)
 {
     return self->count == 0 ? 1 : self->count;
@@ -345,19 +390,6 @@ static bool is_port (const char *text)
     return text[0] == '\0' || (is_number && *end == '\0' && port >= 1 && port <= PORT_MAX);
 }
 
-/* One with a scope is not: its interface may come later. */
-static bool is_address (const char *text)
-{
-    struct addrinfo *found = NULL;
-    const struct addrinfo hint = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
-    if (text[0] == '\0' || strchr (text, '%') != NULL)
-        return true;
-    bool is_one = getaddrinfo (text, NULL, &hint, &found) == 0;
-    if (is_one)
-        freeaddrinfo (found);
-    return is_one;
-}
-
 static bool is_reachable (const char *host, const char *port)
 {
     size_t room = sizeof (((struct sockaddr_un *) NULL)->sun_path);
@@ -365,6 +397,14 @@ static bool is_reachable (const char *host, const char *port)
     long number = port[0] == '\0' ? 5432 : strtol (port, NULL, 10);
     size_t length = (size_t) snprintf (NULL, 0, "%s/.s.PGSQL.%ld", host, number);
     return !is_socket || length < room;
+}
+
+/* What begins no path is looked up, and no name has these letters. hostaddr is not looked up. */
+static bool is_name (const char *host)
+{
+    bool is_path = host[0] == '/' || host[0] == '@';
+    bool is_six = strchr (host, ':') != NULL && is_address (host);
+    return is_path || is_six || strpbrk (host, "/:") == NULL;
 }
 
 static store_code_t check_host (const pg_hosts_t *self, size_t n, store_error_t *error)
@@ -380,6 +420,11 @@ static store_code_t check_host (const pg_hosts_t *self, size_t n, store_error_t 
     if (!is_address (parts[ADDRESSES]))
         return store_fail (error, STORE_ERROR_ACCESS,
                            "database/uri: hostaddr '%.60s' is no address", parts[ADDRESSES]);
+    if (parts[ADDRESSES][0] == '\0' && !is_name (parts[NAMES]))
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "database/uri: host '%.120s' is no name: a socket's directory begins "
+                           "with /, and a port stands in the list 'port'",
+                           parts[NAMES]);
     if (!is_reachable (parts[NAMES], parts[PORTS]))
         return store_fail (error, STORE_ERROR_ACCESS,
                            "database/uri: the path of a socket in '%.120s' is too long",

@@ -23,6 +23,7 @@
 enum {
     PG_HOSTS_PLACE = 3,      /* the keywords that say where a host is: host, hostaddr, port */
     PG_HOSTS_WHY_SIZE = 344, /* a text of all hosts, with its end; it fits into an error */
+    PG_HOSTS_LIST_SIZE = 112 /* … of where they are */
 };
 
 typedef struct pg_hosts {
@@ -45,6 +46,8 @@ void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, 
  * Nothing is connected, and no name is looked up. */
 store_code_t pg_hosts_check (const pg_hosts_t *self, const char *const *keywords,
                              const char *const *values, store_error_t *error);
+/* "HOST:PORT, HOST:PORT": each with the port that libpq tries there, and how many are left out. */
+void pg_hosts_list (const pg_hosts_t *self, char list[PG_HOSTS_LIST_SIZE]);
 /* As PQconnectdbParams with these keywords. Where no connection was made, `why` has the reason of
  * each host, and the result is that of the one which got furthest. The server's notices are
  * dropped. */

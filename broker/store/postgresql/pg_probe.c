@@ -13,6 +13,18 @@
 
 enum { FILE_PATH_SIZE = 4096 };
 
+static void describe (const pg_link_t *link, char found[DATABASE_FOUND_SIZE])
+{
+    char answered[160] = "";
+    const pg_target_t *target = link->target;
+    int version = PQserverVersion (link->db);
+    if (pg_hosts_count (&target->hosts) > 1) /* the others were not asked, or did not take it */
+        snprintf (answered, sizeof (answered), " (%.120s:%.20s answered)", PQhost (link->db),
+                  PQport (link->db));
+    snprintf (found, DATABASE_FOUND_SIZE, "PostgreSQL %d.%d, %.200s%s, schema %.63s",
+              version / 10000, version % 10000, target->where, answered, target->schema);
+}
+
 store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],
                              store_error_t *error)
 {
@@ -23,10 +35,8 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
     if (code == STORE_OK) {
         pg_link_init (&link, &target, "probe", NULL, 0);
         code = pg_link_open (&link, error);
-        int version = code == STORE_OK ? PQserverVersion (link.db) : 0;
         if (code == STORE_OK)
-            snprintf (found, DATABASE_FOUND_SIZE, "PostgreSQL %d.%d, %.150s, schema %.63s",
-                      version / 10000, version % 10000, target.where, target.schema);
+            describe (&link, found);
         pg_link_close (&link);
         if (code == STORE_ERROR_AWAY)
             code = pg_target_judge (&target, PG_REFUSALS_ALL, error);

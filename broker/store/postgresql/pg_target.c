@@ -73,14 +73,16 @@ static bool is_local (const pg_target_t *self)
            given_by (self, "service", "PGSERVICE") == NULL;
 }
 
+/* Those of a service only libpq knows. */
 static void describe (pg_target_t *self)
 {
     char text[256];
-    const char *host = given_by (self, "host", "PGHOST");
-    const char *port = given_by (self, "port", "PGPORT");
+    char list[PG_HOSTS_LIST_SIZE];
     const char *name = keyword_value (self, "dbname");
-    snprintf (text, sizeof (text), "database %.60s at %.100s:%.20s", name == NULL ? "?" : name,
-              host == NULL ? "the local socket" : host, port == NULL ? "5432" : port);
+    const char *service = given_by (self, "service", "PGSERVICE");
+    pg_hosts_list (&self->hosts, list);
+    snprintf (text, sizeof (text), "database %.60s at %s%.111s", name == NULL ? "?" : name,
+              service == NULL ? "" : "service ", service == NULL ? list : service);
     self->where = memory_text (text);
 }
 
@@ -163,8 +165,8 @@ static store_code_t take_uri (pg_target_t *self, const database_options_t *optio
         code = choose_tls (self, &count, error);
     for (size_t i = 0; i < sizeof (DEFAULTS) / sizeof (DEFAULTS[0]); i++)
         add_keyword (self, &count, DEFAULTS[i][0], DEFAULTS[i][1]);
-    describe (self);
     find_hosts (self, options->lease_ms);
+    describe (self);
     return code != STORE_OK ? code
                             : pg_hosts_check (&self->hosts, (const char *const *) self->keywords,
                                               (const char *const *) self->values, error);
