@@ -20,6 +20,14 @@ static bool is_command (const app_t *app, const char *name)
     return app->args.command && strcmp (app->args.command->name, name) == 0;
 }
 
+/* A connection that a broker refuses because of its store is UNREACHABLE, and the text has why. */
+const char *hint_of_store (const tmq_error_t *error)
+{
+    return strstr (error->text, tmq_code_text (TMQ_UNAVAILABLE))
+               ? "the broker runs: see to its database; its log says why (DATABASE-LOST)"
+               : NULL;
+}
+
 /* What can be done about it, where there is something general to say. */
 static const char *hint_of_code (const app_t *app, const tmq_error_t *error)
 {
@@ -40,6 +48,8 @@ static const char *hint_of_code (const app_t *app, const tmq_error_t *error)
     case TMQ_NO_LINK:
     case TMQ_STOPPING:
     case TMQ_UNREACHABLE:
+        if (hint_of_store (error))
+            return hint_of_store (error);
         return strstr (error->text, "tcp://")
                    ? "is taskmqd running there? look at host, port and firewall"
                    : "is taskmqd still running?";

@@ -26,6 +26,9 @@ int task_error (const app_t *app, const char *name, const char *id, const char *
     __attribute__ ((format (printf, 4, 5)));
 /* What the library said about `what` (an id, a queue; NULL: nothing in particular). */
 int library_error (const app_t *app, const tmq_error_t *error, const char *what);
+/* What to do about a broker that answered, and cannot reach its store; NULL: the error is another
+ * one. */
+const char *hint_of_store (const tmq_error_t *error);
 /* A line on stderr that -q silences; says nothing about success or failure. */
 void note (const app_t *app, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* The same, behind all output, also behind a pager. The text is short; a later one stands below. */

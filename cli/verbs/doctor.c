@@ -121,6 +121,8 @@ static bool reach (doctor_t *self)
     const char *mend = *error.hint ? error.hint : NULL;
     if (code == TMQ_UNREACHABLE && self->who.endpoints_count > 1)
         mend = "where a take-over lasts longer: --timeout 60s";
+    if (code == TMQ_UNREACHABLE && hint_of_store (&error))
+        mend = hint_of_store (&error);
     find (self, VERDICT_WRONG, "reach", mend, "%s",
           *error.text ? error.text : tmq_code_text (code));
     return false;
@@ -289,7 +291,9 @@ static void judge_silence (doctor_t *self, const looked_t *looked, const look_t 
     static const char again[] = "start it there: taskmqd --standby; the owner sees it within 10 s";
     const char *uri = look->uri;
     const char *why = behind (look->error.text, uri);
-    if (look->code != TMQ_UNREACHABLE)
+    if (look->code == TMQ_UNREACHABLE && hint_of_store (&look->error))
+        find (self, VERDICT_WARNING, "endpoint", hint_of_store (&look->error), "%s: %s", uri, why);
+    else if (look->code != TMQ_UNREACHABLE)
         find (self, VERDICT_WRONG, "endpoint", *look->error.hint ? look->error.hint : NULL,
               "%s: %s", uri, why);
     else if (looked->standbys > 0 && looked->standbys < looked->silent)

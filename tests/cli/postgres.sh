@@ -205,6 +205,31 @@ signal waits TERM
 ended waits 0
 start_broker
 
+# a database that stands still: who looks is sent there, and not to the broker, which runs
+postgres_all () # SIGNAL, the server first, so that it starts nothing meanwhile
+{
+    kill "-$1" "$postgres_pid"
+    # shellcheck disable=SC2046 # a list of ids
+    kill "-$1" $(cat "/proc/$postgres_pid/task/$postgres_pid/children")
+}
+says_store ()
+{
+    taskctl --timeout 1s doctor >out 2>err
+    grep -q '^wrong *reach *cannot reach .*store is out of reach' out
+}
+postgres_all STOP
+eventually says_store
+out_has '^ +-> the broker runs: see to its database; its log says why \(DATABASE-LOST\)$'
+run 3 taskctl --timeout 1s ping
+err_has '^hint: the broker runs: see to its database'
+run 1 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" -e "ipc://$room/none" --timeout 1s doctor
+out_has '^warning +endpoint +ipc://.*taskmqd.ipc: the broker.s store is out of reach; nothing was done$'
+out_has '^warning +endpoint +ipc://.*/none: .*; a standby listens when it takes over, not before$'
+[ "$(grep -c -e '-> the broker runs: see to its database' out)" = 2 ] || fail 'it is not sent to the database'
+out_lacks 'where a take-over lasts longer'
+postgres_all CONT
+eventually taskctl doctor
+
 # a newer version's tables are left alone
 stop_broker
 version=$(sql 'SELECT version FROM taskmq.meta')
