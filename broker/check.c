@@ -417,9 +417,8 @@ static exits_t judge_database (const config_t *config)
         say ("wrong", "database", "%s", error);
         return code;
     }
-    if (!database_fill (&options, config))
+    if (!database_fill (&options, config, NULL))
         return EXITS_OK;
-    options.say = NULL;
     store_code_t answer = database_probe (&options, found, &met);
     if (answer == STORE_OK)
         say ("ok", "database", "%s", found);

@@ -198,15 +198,15 @@ static exits_t open_store (daemon_t *self)
     options.damaged = store_damaged;
     archive_options_t archive;
     database_options_t database;
-    if (database_fill (&database, &self->config))
+    if (database_fill (&database, &self->config, &self->owning))
         options.database = &database;
     if (archived_fill (&archive, &self->config, self->data.directory, &self->free_bytes_min))
         options.archive = &archive;
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
     if (options.database != NULL && !start_stop_begin (&self->start_stop))
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
-    if (owning_open (&self->store, store, &options, self->signal_fd, &self->boot, &error) !=
-        STORE_OK)
+    if (owning_open (&self->owning, &self->store, store, &options, self->signal_fd, &self->boot,
+                     &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     tell_upgrade (self->store);
     const char *way = self->boot.journal_way;
@@ -232,7 +232,7 @@ static store_code_t begin_history (daemon_t *self, store_error_t *error)
     uint64_t generation;
     database_options_t database;
     const char *directory = self->data.directory;
-    bool has_database = database_fill (&database, &self->config);
+    bool has_database = database_fill (&database, &self->config, NULL);
     store_code_t code = STORE_OK;
     if (has_database)
         code = database_begin_history (&database, directory, self->boot.epoch, error);

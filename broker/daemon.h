@@ -22,6 +22,7 @@
 #include "export/exporter.h"
 #include "net/feed.h"
 #include "net/router.h"
+#include "owning.h"
 #include "records.h"
 #include "server.h"
 #include "start_stop.h"
@@ -57,6 +58,7 @@ typedef struct daemon {
     int written_fd; /* the server's and the exporter's news of write-backs */
     int export_fd;
     int events_fd;
+    owning_t owning;
     start_stop_t start_stop; /* while a start may wait for a database */
     store_t *store;
     boot_t boot;

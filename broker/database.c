@@ -8,23 +8,14 @@
 #include <unistd.h>
 
 #include "log/log.h"
-#include "notify.h"
 
 enum { DIRECTORY_PATH_SIZE = 4096 + 64 };
-
-/* A standby is at work, as far as the service manager has to know; it takes no requests. */
-static void say_standby (const config_t *config, const char *text)
-{
-    log_write (LOG_LEVEL_INFO, "DATABASE-STANDBY", text, NULL);
-    if (config->numbers[CONFIG_STANDBY] != 0)
-        notify_supervisor ("READY=1\nSTATUS=standby: another broker owns the database");
-}
 
 /* On any thread of the store. */
 static void say (void *context, database_word_t word, const char *text)
 {
     switch (word) {
-    case DATABASE_STANDBY: say_standby (context, text); break;
+    case DATABASE_STANDBY: owning_meets (context, text); break;
     case DATABASE_ADOPTED: log_write (LOG_LEVEL_WARNING, "DATABASE-ADOPTED", text, NULL); break;
     case DATABASE_UPGRADED: log_write (LOG_LEVEL_INFO, "DATABASE-UPGRADED", text, NULL); break;
     case DATABASE_OWNED: log_write (LOG_LEVEL_INFO, "DATABASE-OWNED", text, NULL); break;
@@ -45,7 +36,7 @@ static bool is_store (const config_t *config)
     return config->numbers[CONFIG_STORE] == CONFIG_STORE_POSTGRESQL;
 }
 
-bool database_fill (database_options_t *out, const config_t *config)
+bool database_fill (database_options_t *out, const config_t *config, owning_t *owning)
 {
     static const char *const commits[] = {"on", "remote_apply", "local"}; /* as in the table */
     *out =
@@ -56,8 +47,8 @@ bool database_fill (database_options_t *out, const config_t *config)
                              .failover_synchronous = config->numbers[CONFIG_DATABASE_FAILOVER] != 0,
                              .standby = config->numbers[CONFIG_STANDBY] != 0,
                              .lease_ms = (int64_t) config->numbers[CONFIG_LEASE],
-                             .say = say,
-                             .context = (void *) config};
+                             .say = owning != NULL ? say : NULL,
+                             .context = owning};
     return is_store (config);
 }
 

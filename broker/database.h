@@ -9,12 +9,14 @@
 
 #include "config/config.h"
 #include "exits.h"
+#include "owning.h"
 #include "store/postgresql/database_options.h"
 
 enum { DATABASE_ERROR_SIZE = 4096 + 256 };
 
-/* False: broker/store is another one. The texts are the configuration's. */
-bool database_fill (database_options_t *out, const config_t *config);
+/* False: broker/store is another one. The texts are the configuration's. owning: who is told of an
+ * owner that is waited for; NULL: the store says nothing to the log. */
+bool database_fill (database_options_t *out, const config_t *config, owning_t *owning);
 
 /* What can be seen without connecting, and without touching anything: that the data directory (NULL:
  * not known) is not that of a broker on another store. Also of a broker on SQLite, whose directory

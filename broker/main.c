@@ -110,7 +110,8 @@ static exits_t restore (const config_t *config)
     const restore_from_t from = {.file = config->restore,
                                  .archive = config_text (config, CONFIG_ARCHIVE),
                                  .until_ms = config->until_ms,
-                                 .into = database_fill (&database, config) ? &database : NULL};
+                                 .into =
+                                     database_fill (&database, config, NULL) ? &database : NULL};
     exits_t refused = judge_restore (config, directory);
     if (refused != EXITS_OK)
         return refused;

@@ -6,11 +6,15 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "exits.h"
 #include "log/log.h"
+#include "notify.h"
+#include "store/postgresql/database_options.h"
 
 enum { AGAIN_MS = 500 /* between two tries to reach the database */ };
 
@@ -29,21 +33,43 @@ static bool is_told_to_stop (int signal_fd)
     return false;
 }
 
+/* A session that somebody ended is made anew, and that is no news; a second try that fails is. */
+static bool is_news (owning_t *self)
+{
+    bool blinked = self->owner[0] != '\0' && !self->blinked;
+    self->blinked = self->blinked || blinked;
+    return !blinked && !self->away;
+}
+
 /* A database that is out of reach is waited for at a start, too. */
-static void wait_for_store (int signal_fd, bool *told, const store_error_t *error)
+static void wait_for_store (owning_t *self, int signal_fd, const store_error_t *error)
 {
     struct pollfd signals = {.fd = signal_fd, .events = POLLIN};
-    if (!*told)
+    if (is_news (self)) {
+        self->away = true;
         log_write (LOG_LEVEL_WARNING, "DATABASE-AWAY",
                    "the store is out of reach: the start waits for it",
                    LOG_FIELDS (LOG_TEXT ("why", error->text)));
-    *told = true;
+    }
     if (poll (&signals, 1, AGAIN_MS) <= 0 || !is_told_to_stop (signal_fd))
         return;
     log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
                "stopped while the store is out of reach, before anything was taken",
                LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
     _exit (EXITS_OK);
+}
+
+/* A standby is at work, as far as the service manager has to know; it takes no requests. */
+void owning_meets (owning_t *self, const char *owner)
+{
+    bool known = !self->away && strcmp (self->owner, owner) == 0;
+    self->away = self->blinked = false;
+    if (known)
+        return;
+    snprintf (self->owner, sizeof (self->owner), "%s", owner);
+    log_write (LOG_LEVEL_INFO, "DATABASE-STANDBY", owner, NULL);
+    if (self->standby)
+        notify_supervisor ("READY=1\nSTATUS=standby: another broker owns the database");
 }
 
 static _Noreturn void end (exits_t code)
@@ -53,10 +79,12 @@ static _Noreturn void end (exits_t code)
     _exit ((int) code);
 }
 
-store_code_t owning_open (store_t **out, const char *store, const store_options_t *options,
-                          int signal_fd, boot_t *boot, store_error_t *error)
+store_code_t owning_open (owning_t *self, store_t **out, const char *store,
+                          const store_options_t *options, int signal_fd, boot_t *boot,
+                          store_error_t *error)
 {
-    bool told = false;
+    bool standby = options->database != NULL && options->database->standby;
+    *self = (owning_t){.standby = standby};
     while (true) {
         store_error_t ignored;
         store_code_t code = store_open (out, store, options, boot, error);
@@ -70,8 +98,8 @@ store_code_t owning_open (store_t **out, const char *store, const store_options_
         if (opened)
             store_close (out, &ignored);
         if (code == STORE_ERROR_AWAY)
-            wait_for_store (signal_fd, &told, error);
+            wait_for_store (self, signal_fd, error);
         else
-            told = false; /* it was in reach */
+            self->away = false; /* it was in reach */
     }
 }

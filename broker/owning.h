@@ -7,12 +7,29 @@
 #ifndef TASKMQ_BROKER_OWNING_H
 #define TASKMQ_BROKER_OWNING_H
 
+#include <stdbool.h>
+
 #include "store/store.h"
+
+enum { OWNING_TEXT_SIZE = 512 };
+
+/* What was told of it, so that a state is told once: sessions that come and go change nothing. */
+typedef struct owning {
+    bool standby;
+    bool away;                    /* told: the database is out of reach */
+    bool blinked;                 /* it was once since the owner was met last, which is not told */
+    char owner[OWNING_TEXT_SIZE]; /* told: who is waited for; empty: nobody yet */
+} owning_t;
+
+/* The store met an owner, and waits for its end; the text is for people. It is told when it is
+ * another one, or behind a database that was out of reach. Within owning_open, on its thread. */
+void owning_meets (owning_t *self, const char *owner);
 
 /* As store_open and store_own. A signal to stop (signal_fd, which is read then) ends the process
  * with EXITS_OK while it waits: nothing is open that could be lost. One to read the configuration
  * again is told to come too early. */
-store_code_t owning_open (store_t **out, const char *store, const store_options_t *options,
-                          int signal_fd, boot_t *boot, store_error_t *error);
+store_code_t owning_open (owning_t *self, store_t **out, const char *store,
+                          const store_options_t *options, int signal_fd, boot_t *boot,
+                          store_error_t *error);
 
 #endif

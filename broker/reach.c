@@ -92,7 +92,7 @@ void reach_confine (const config_t *config, const data_t *data)
     if (archive != NULL)
         add (&reach, archive, true);
     database_options_t database;
-    if (database_fill (&database, config))
+    if (database_fill (&database, config, NULL))
         database_files (&database, add_database_file, &reach);
     add_socket (&reach, own); /* a long path has moved */
     for (size_t i = 0; i < listen->items_count; i++)

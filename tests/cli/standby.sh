@@ -57,6 +57,25 @@ out_has 'the owner sees 1 of$|sees 1 of them'
 run 0 taskctl -e "ipc://$room/a/socket" -e "ipc://$room/b/socket" -e "ipc://$room/none/socket" doctor
 out_has "^warning +endpoint +ipc://$room/none/socket: .*; of 2 that do not answer the owner sees 1"
 
+# sessions of a standby that somebody ends are made anew, which is no news; a database that is away is
+adoption () { sql "SELECT $1 FROM pg_stat_activity WHERE application_name LIKE 'taskmq adoption taskmq %'"; }
+is_new () { now=$(adoption pid) && [ -n "$now" ] && [ "$now" != "$before" ]; }
+said () { [ "$(grep -c "id=$1" b.err)" = "$2" ]; }
+for time in 1 2 3; do
+    before=$(adoption pid)
+    adoption 'pg_terminate_backend (pid)' >thrown
+    eventually is_new
+    eventually stands_by 1
+done
+said DATABASE-STANDBY 1 || fail "it says the same again when its session is ended ($time)"
+said DATABASE-AWAY 0 || fail 'the database was there'
+sql 'ALTER ROLE taskmq CONNECTION LIMIT 0'
+adoption 'pg_terminate_backend (pid)' >thrown
+eventually logged b 'id=DATABASE-AWAY.*too many connections'
+sql 'ALTER ROLE taskmq CONNECTION LIMIT -1'
+eventually said DATABASE-STANDBY 2
+said DATABASE-AWAY 1 || fail 'it says more than once that the database is away'
+
 # a third one that was not told to wait
 run 4 taskmqd --data "$room/third" --store postgresql --database "$database"
 err_has 'another broker owns the data'
