@@ -18,9 +18,9 @@ enum { DATABASE_ERROR_SIZE = 4096 + 256 };
  * owner that is waited for; NULL: the store says nothing to the log. */
 bool database_fill (database_options_t *out, const config_t *config, owning_t *owning);
 
-/* What can be seen without connecting, and without touching anything: that the data directory (NULL:
- * not known) is not that of a broker on another store. Also of a broker on SQLite, whose directory
- * may be one of a broker on PostgreSQL. EXITS_OK, or EXITS_DATA with a sentence. */
+/* What can be seen without connecting, and without touching anything: that the data directory
+ * (NULL: not known) is not that of a broker on another store. Also of a broker on SQLite, whose
+ * directory may be one of a broker on PostgreSQL. EXITS_OK, or EXITS_DATA with a sentence. */
 exits_t database_judge (const config_t *config, const char *data, char error[DATABASE_ERROR_SIZE]);
 /* For what works on the files of SQLite. EXITS_USAGE with a sentence that says what to do with
  * PostgreSQL instead, where that is the store; what: "--check". */

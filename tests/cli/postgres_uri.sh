@@ -106,9 +106,39 @@ out_has '^wrong +database +database/uri names a passfile, and so does database/p
 unset TASKMQD_DATABASE_PASSFILE
 spawn broker taskmqd --data "$room/.taskmq" --store postgresql --database "$database&passfile=good"
 eventually grep -q id=READY broker.err
-# the file is exchanged while it runs: what it then ends on says so
+# the password is changed while it runs, as CLUSTER.md has it: what stands goes on, and new connections
+# have the new one
+throw_out () { sql "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE usename = 'taskmq'" >thrown; }
+file second 600 '*:*:*:*:unspoken'
+mv second good
+sql "ALTER ROLE taskmq PASSWORD 'unspoken'"
+run 0 taskctl submit mail
+grep -q id=DATABASE-LOST broker.err && fail 'it lost what stands'
+throw_out
+eventually grep -q id=DATABASE-FOUND broker.err
+run 0 taskctl submit mail
+# one that is wrong then ends it, too
+sql "ALTER ROLE taskmq PASSWORD 'hidden'"
+throw_out
+ended broker 3
+err_has 'id=DATA-ACCESS msg=.*28P01: +password authentication failed .*; password retrieved from file .*good.* exit=3'
+file good 600 '*:*:*:*:hidden'
+spawn broker taskmqd --data "$room/.taskmq" --store postgresql --database "$database&passfile=good"
+eventually grep -q id=READY broker.err
+# … and so does a file that is exchanged for one that does not count
 chmod 640 good
-sql "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE usename = 'taskmq'" >thrown
+throw_out
 ended broker 3
 err_has 'id=DATA-ACCESS msg=.*no password supplied: passfile good: others may read it .mode 0640.: it must be of mode 0600'
+# … or, in a home, for another file than the one that it began with
+file home/passwords 600 '*:*:*:*:hidden'
+spawn broker taskmqd --data "$room/.taskmq" --store postgresql --database "$database&passfile=$room/home/passwords"
+eventually grep -q id=READY broker.err
+if grep -q 'id=CONFINED .*landlock=[1-9]' broker.err; then
+    file home/second 600 '*:*:*:*:hidden'
+    mv home/second home/passwords
+    throw_out
+    ended broker 3
+    err_has 'id=DATA-ACCESS msg=.*no password supplied: passfile .*/home/passwords: Permission denied'
+fi
 exit 0

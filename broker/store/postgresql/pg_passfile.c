@@ -5,6 +5,7 @@
 #include "store/postgresql/pg_passfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +17,16 @@ enum {
     OTHERS = 077 /* rights that nobody but its owner may have */
 };
 
-/* As libpq judges it. False: `fault` says what is wrong with it. */
+static bool is_readable (const char *path)
+{
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0)
+        close (fd);
+    return fd >= 0;
+}
+
+/* As libpq judges it. It is opened, since a confined process may have the right and not the way to
+ * it. False: `fault` says what is wrong with it. */
 static bool is_good (const char *path, char fault[FAULT_SIZE])
 {
     struct stat info;
@@ -27,7 +37,7 @@ static bool is_good (const char *path, char fault[FAULT_SIZE])
     else if ((info.st_mode & OTHERS) != 0)
         snprintf (fault, FAULT_SIZE, "others may read it (mode %04o): it must be of mode 0600",
                   (unsigned) (info.st_mode & 07777));
-    else if (access (path, R_OK) != 0)
+    else if (!is_readable (path))
         snprintf (fault, FAULT_SIZE, "%s", strerror (errno));
     else
         return true;
