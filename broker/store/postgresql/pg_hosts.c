@@ -20,8 +20,9 @@
 #include "timestamp.h"
 
 enum {
-    HOSTS_MAX = 16,     /* beyond them the order is libpq's */
-    HOST_SIZE = 256,    /* of one, with its end */
+    HOSTS_MAX = 16,  /* beyond them the order is libpq's */
+    HOST_SIZE = 256, /* of one, with its end */
+    PLACE_SIZE = 2 * HOST_SIZE + sizeof ("[]:"),
     KEYWORDS_MAX = 72,  /* those of a target (pg_target.c), and three more */
     FIRST_MS_MIN = 200, /* for one host, however short the lease is */
     LEASE_PART = 4,     /* what of a lease all hosts together may take in the first round */
@@ -108,7 +109,7 @@ static bool is_address (const char *text)
 }
 
 /* As people write it. */
-static void name_place (const pg_hosts_t *self, size_t n, char *out, size_t size)
+static void name_place (const pg_hosts_t *self, size_t n, char out[PLACE_SIZE])
 {
     char name[HOST_SIZE];
     char port[HOST_SIZE];
@@ -117,19 +118,19 @@ static void name_place (const pg_hosts_t *self, size_t n, char *out, size_t size
             snprintf (name, sizeof (name), "the local socket");
     bool has_port = take_nth (self->lists[PORTS], n, port) && port[0] != '\0';
     bool is_six = strchr (name, ':') != NULL && is_address (name);
-    snprintf (out, size, "%s%s%s:%s", is_six ? "[" : "", name, is_six ? "]" : "",
+    snprintf (out, PLACE_SIZE, "%s%s%s:%s", is_six ? "[" : "", name, is_six ? "]" : "",
               has_port ? port : "5432");
 }
 
 void pg_hosts_list (const pg_hosts_t *self, char list[PG_HOSTS_LIST_SIZE])
 {
     enum { ROOM = PG_HOSTS_LIST_SIZE - sizeof (" and 4294967295 more") };
-    char one[2 * HOST_SIZE + sizeof ("[]:")];
+    char one[PLACE_SIZE];
     size_t count = named (self) == 0 ? 1 : named (self);
     list[0] = '\0';
     for (size_t n = 0; n < count; n++) {
         size_t used = strlen (list);
-        name_place (self, n, one, sizeof (one));
+        name_place (self, n, one);
         if (n > 0 && used + strlen (", ") + strlen (one) >= ROOM) {
             snprintf (list + used, PG_HOSTS_LIST_SIZE - used, " and %u more",
                       (unsigned) (count - n));
@@ -274,19 +275,14 @@ static void note (const PGconn *db, char out[REASON_SIZE])
 static void tell_all (const pg_hosts_t *self, char reasons[][REASON_SIZE],
                       char why[PG_HOSTS_WHY_SIZE])
 {
-    char name[HOST_SIZE];
-    char port[HOST_SIZE];
-    char one[HOST_SIZE * 2 + REASON_SIZE + sizeof (":: ")];
+    char place[PLACE_SIZE];
+    char one[PLACE_SIZE + REASON_SIZE + sizeof (": ")];
     size_t shown = self->count > NAMED_MAX ? NAMED_MAX : self->count;
     size_t part = (PG_HOSTS_WHY_SIZE - sizeof ("; and 12 more")) / shown - strlen ("; ");
     size_t used = 0;
     for (size_t n = 0; n < shown; n++) {
-        if (!take_nth (self->lists[NAMES], n, name) || name[0] == '\0')
-            if (!take_nth (self->lists[ADDRESSES], n, name) || name[0] == '\0')
-                snprintf (name, sizeof (name), "the local socket");
-        bool has_port = take_nth (self->lists[PORTS], n, port) && port[0] != '\0';
-        snprintf (one, sizeof (one), "%s:%s: %.*s", name, has_port ? port : "5432", REASON_SIZE - 1,
-                  reasons[n]);
+        name_place (self, n, place);
+        snprintf (one, sizeof (one), "%s: %.*s", place, REASON_SIZE - 1, reasons[n]);
         used +=
             (size_t) snprintf (why + used, PG_HOSTS_WHY_SIZE - used, "%s%.*s", n == 0 ? "" : "; ",
                                (int) utf8_whole (one, strlen (one), part), one);

@@ -9,11 +9,12 @@
 
 #include <string.h>
 
-/* Its bytes for "%.*s", at most so many. */
+#include "ids.h"
+
+/* Its bytes for "%.*s", at most so many, and no character cut. */
 static inline int pg_line_length (const char *text, size_t most)
 {
-    size_t length = strcspn (text, "\n");
-    return (int) (length > most ? most : length);
+    return (int) utf8_whole (text, strcspn (text, "\n"), most);
 }
 
 #endif
