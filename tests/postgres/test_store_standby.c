@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "store/postgresql/database_options.h"
+#include "store/postgresql/pg_schema.h"
 #include "store/wakeup.h"
 #include "store_fixture.h"
 #include "support/timing.h"
@@ -36,6 +37,7 @@ typedef struct party {
     pthread_mutex_t lock;
     char said[DATABASE_PINNED + 1][SAID_SIZE];
     _Atomic (store_code_t) failed_with;
+    atomic_bool cut; /* … once, whatever came behind it */
     atomic_bool done;
 } party_t;
 
@@ -59,6 +61,8 @@ static void failed (void *context, const store_error_t *error)
 {
     party_t *self = context;
     atomic_store (&self->failed_with, error->code);
+    if (error->code == STORE_ERROR_CUT)
+        atomic_store (&self->cut, true);
 }
 
 /* directory: NULL for a new one. */
@@ -528,6 +532,7 @@ static void a_lost_write_back_is_noticed_by (fixture_t *f, const char *session)
         WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
     else
         submit (f, owner, 4, STORE_ERROR_CUT);
+    assert_int_equal (store_fixture_sql (f, "SELECT timeline FROM shard"), PG_TIMELINE_CUT);
     party_free (owner);
 }
 
@@ -541,7 +546,52 @@ static void a_commit_notices_that_a_write_back_is_gone (void **state)
     a_lost_write_back_is_noticed_by (*state, "commits");
 }
 
+/* Until its process has ended an owner may beat once more: that takes nothing back. */
+static void a_beat_leaves_the_mark_of_a_cut (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *next = party_new (f, true, NULL);
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
+    store_fixture_sql (f, "UPDATE written SET batch = 0");
+    end_sessions (f, "commits");
+    submit (f, owner, 2, STORE_ERROR_CUT);
+    long long beat = store_fixture_sql (f, "SELECT beat FROM shard");
+    WAIT_FOR (store_fixture_sql (f, "SELECT beat FROM shard") >= beat + 2, TIMING_PATIENCE_MS);
+    assert_int_equal (store_fixture_sql (f, "SELECT timeline FROM shard"), PG_TIMELINE_CUT);
+    party_begin (next);
+    stop_beats (f, FAIL);
+    party_end (next, STORE_OK);
+    assert_true (next->boot.generation != owner->boot.generation);
+    assert_true (store_fixture_sql (f, "SELECT timeline FROM shard") > 0);
+    party_free (next);
+    party_free (owner);
+}
+
 /* An adoption that a promotion lost: another broker has begun an epoch of the same number. */
+static void a_cut_marks_nothing_of_another_owner (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* only when it is asked for */
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
+    submit (f, owner, 2, STORE_OK);
+    store_fixture_sql (f, "UPDATE shard SET owner = 'another one'; UPDATE written SET batch = 0;"
+                          " SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE"
+                          " application_name LIKE 'taskmq write-back %' AND usename = 'taskmq'");
+    store_flush (owner->store);
+    WAIT_FOR (atomic_load (&owner->cut), TIMING_PATIENCE_MS);
+    assert_true (store_fixture_sql (f, "SELECT timeline FROM shard") > 0);
+    party_free (owner);
+}
+
+/* … whose owner finds that it is none. */
 static void an_epoch_of_the_same_number_is_another_one (void **state)
 {
     fixture_t *f = *state;
@@ -683,6 +733,8 @@ int main (void)
         TEST (a_write_back_notices_that_something_is_gone),
         TEST (a_beat_notices_that_a_write_back_is_gone),
         TEST (a_commit_notices_that_a_write_back_is_gone),
+        TEST (a_beat_leaves_the_mark_of_a_cut),
+        TEST (a_cut_marks_nothing_of_another_owner),
         TEST (an_epoch_of_the_same_number_is_another_one),
         TEST (who_was_taken_over_from_reads_nothing_of_its_successor),
         TEST (what_was_found_whole_goes_on),

@@ -22,7 +22,9 @@ enum {
 enum { BEAT, NEWEST, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
-    [BEAT] = "UPDATE shard SET beat = beat + 1, lease_ms = $3::int4, timeline = $4::int4"
+    /* Another thread of this broker may have found a cut ($6) just now: that mark stays. */
+    [BEAT] = "UPDATE shard SET beat = beat + 1, lease_ms = $3::int4,"
+             " timeline = CASE WHEN timeline = $6::int4 THEN timeline ELSE $4::int4 END"
              " WHERE shard = $1::int2 AND epoch = $2::int8 AND owner = $5::text",
     [NEWEST] = PG_COMMIT_NEWEST_SQL ", (SELECT epoch FROM shard WHERE shard = $1::int2)",
 };
@@ -125,6 +127,7 @@ static store_code_t beat (pg_beat_t *self, store_error_t *error)
     pg_param_int4 (&params, (int32_t) self->beats.lease_ms);
     pg_param_int4 (&params, self->timeline);
     pg_param_text (&params, self->store->owner);
+    pg_param_int4 (&params, PG_TIMELINE_CUT);
     code = pg_link_change (&self->link, BEAT, &params, &rows, error);
     if (code == STORE_OK && rows == 0)
         return pg_commit_fenced (self->store, self->epoch, error);

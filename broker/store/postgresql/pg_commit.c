@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/memory.h"
@@ -89,16 +90,29 @@ store_code_t pg_commit_fenced (const pg_store_t *store, uint64_t epoch, store_er
                        store->target.where, (unsigned long long) epoch);
 }
 
+/* As well as it goes: it ends in any case. An epoch of the same number may be another owner's. */
+static void mark_cut (pg_link_t *link, const pg_store_t *store)
+{
+    char text[128 + 2 * PG_OWNER_TEXT_SIZE];
+    store_error_t ignored;
+    pg_link_rollback (link);
+    if (!pg_link_is_open (link))
+        return;
+    char *owner = PQescapeLiteral (link->db, store->owner, strlen (store->owner));
+    if (owner == NULL)
+        return;
+    snprintf (text, sizeof (text),
+              "UPDATE shard SET timeline = %d WHERE shard = %d AND epoch = %" PRIu64
+              " AND owner = %s",
+              PG_TIMELINE_CUT, PG_SHARD, store->epoch, owner);
+    PQfreemem (owner);
+    pg_link_do (link, text, &ignored);
+}
+
 store_code_t pg_commit_cut (pg_link_t *link, const pg_store_t *store, uint64_t epoch, uint64_t last,
                             uint64_t newest, store_error_t *error)
 {
-    char mark[160];
-    store_error_t ignored;
-    pg_link_rollback (link);
-    snprintf (mark, sizeof (mark),
-              "UPDATE shard SET timeline = %d WHERE shard = %d AND epoch = %" PRIu64,
-              PG_TIMELINE_CUT, PG_SHARD, epoch);
-    pg_link_do (link, mark, &ignored); /* as well as it goes: it ends in any case */
+    mark_cut (link, store);
     return store_fail (error, STORE_ERROR_CUT,
                        "%s: commit %llu of epoch %llu was acknowledged, and the newest that is "
                        "there is %llu: the database lost it, or another one was restored",
