@@ -316,9 +316,9 @@ static uint64_t standbys_of (party_t *owner)
     return stats.standbys;
 }
 
-static void an_owner_counts_the_standbys_of_its_schema (void **state)
+static void count_standbys (fixture_t *fixtures[2], const char *const shown[2])
 {
-    fixture_t *fixtures[2] = {*state, fixture_new ("postgresql")};
+    char sql[256];
     party_t *owners[2];
     party_t *standbys[2];
     for (int i = 0; i < 2; i++) {
@@ -328,6 +328,11 @@ static void an_owner_counts_the_standbys_of_its_schema (void **state)
         party_own (owners[i], STORE_OK);
         party_begin (standbys[i]);
         WAIT_FOR (waits (standbys[i]), TIMING_PATIENCE_MS);
+        snprintf (sql, sizeof sql,
+                  "SELECT count (*) FROM pg_stat_activity WHERE application_name ~"
+                  " '^taskmq adoption %s [0-9a-f]{16}$'",
+                  shown[i]);
+        assert_int_equal (store_fixture_sql (fixtures[i], sql), 1);
     }
     for (int i = 0; i < 2; i++)
         WAIT_FOR (standbys_of (owners[i]) > 0, TIMING_PATIENCE_MS);
@@ -342,6 +347,25 @@ static void an_owner_counts_the_standbys_of_its_schema (void **state)
         party_free (standbys[i]);
         party_free (owners[i]);
     }
+}
+
+static void an_owner_counts_the_standbys_of_its_schema (void **state)
+{
+    fixture_t *fixtures[2] = {*state, fixture_new ("postgresql")};
+    count_standbys (fixtures, (const char *const[]){store_fixture_schema (fixtures[0]),
+                                                    store_fixture_schema (fixtures[1])});
+    void *other = fixtures[1];
+    fixture_teardown (&other);
+}
+
+/* Each is told apart in the name of the session, however long it is. */
+static void an_owner_counts_the_standbys_of_a_long_schema (void **state)
+{
+    fixture_t *fixtures[2] = {*state, fixture_new ("postgresql")};
+    store_fixture_options (fixtures[0])->schema = "a_schema_of_25_letters_ab";
+    store_fixture_options (fixtures[1])->schema = "a_schema_of_25_letters_ab_and_20_more_of_them";
+    count_standbys (fixtures, (const char *const[]){"a_schema_of_25_letters_ab",
+                                                    "a_schema_of_25_letter~[0-9a-f]{8}"});
     void *other = fixtures[1];
     fixture_teardown (&other);
 }
@@ -724,6 +748,7 @@ int main (void)
         TEST (an_adoption_that_finds_locks_owns_nothing),
         TEST (one_of_two_takes_over_and_the_other_waits_on),
         TEST (an_owner_counts_the_standbys_of_its_schema),
+        TEST (an_owner_counts_the_standbys_of_a_long_schema),
         TEST (one_that_waits_can_be_stopped),
         TEST (who_is_no_standby_is_refused_or_takes_over),
         TEST (a_copied_directory_is_another_owner),

@@ -246,8 +246,9 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
 
 static store_code_t set_up (pg_link_t *self, store_error_t *error)
 {
-    char text[96];
-    snprintf (text, sizeof (text), "SET application_name = 'taskmq %.30s%s%s'", self->name,
+    static const char SET_NAME[] = "SET application_name = 'taskmq ";
+    char text[sizeof (SET_NAME) + PG_LINK_NAME_MAX + PG_TAG_SIZE + 1];
+    snprintf (text, sizeof (text), "%s%.*s%s%s'", SET_NAME, PG_LINK_NAME_MAX, self->name,
               self->target->tag[0] == '\0' ? "" : " ", self->target->tag);
     store_code_t code = pg_link_do (self, text, error);
     if (code == STORE_OK)
