@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "stage.h"
@@ -28,6 +29,7 @@ enum {
     MOMENTS_MIN = 20, /* a start has more of them */
     MOMENTS_MAX = 1000,
     TRIES_MAX = 100,
+    LEAP_S = 86400,
     STARTED = 0, /* what the child says */
     STARTED_CUT,
     NOT_STARTED
@@ -45,6 +47,23 @@ static cut_t cut;
 static uint64_t cut_at; /* the first statement is 1; 0: none */
 static atomic_uint_fast64_t sends;
 static atomic_bool was_cut;
+static bool steps_leap;              /* while a step of an upgrade works the clocks leap, … */
+static atomic_bool step_works;       /* … as now, … */
+static atomic_int_fast64_t leaped_s; /* … and have so far */
+
+/* Time. */
+
+int __real_clock_gettime (clockid_t clock, struct timespec *out);
+__attribute__ ((visibility ("default"))) int __wrap_clock_gettime (clockid_t clock,
+                                                                   struct timespec *out);
+int __wrap_clock_gettime (clockid_t clock, struct timespec *out)
+{
+    int code = __real_clock_gettime (clock, out);
+    if (atomic_load (&step_works))
+        atomic_fetch_add (&leaped_s, LEAP_S);
+    out->tv_sec += (time_t) atomic_load (&leaped_s);
+    return code;
+}
 
 /* The session that sends. */
 
@@ -88,6 +107,7 @@ int __wrap_PQsendQuery (PGconn *db, const char *sql)
     bool now = is_cut_now ();
     if (now)
         before (db);
+    atomic_store (&step_works, steps_leap && strstr (sql, "UPDATE meta SET version") != NULL);
     int sent = __real_PQsendQuery (db, sql);
     if (now)
         behind (db);
@@ -364,6 +384,24 @@ static void test_a_start_without_an_upgrade (void **state)
     cut_at_each_statement (pg_steps_version ());
 }
 
+/* A step over large tables may take days: nobody else can end it sooner. */
+static void test_a_step_is_waited_for_as_long_as_it_takes (void **state)
+{
+    (void) state;
+    store_error_t error = {STORE_OK, ""};
+    fixture_t *f = stored_new (1);
+    steps_leap = true;
+    assert_int_equal (store_open (&f->store, f->uri, &f->options, &f->boot, &error), STORE_OK);
+    store_code_t code = store_own (f->store, -1, &f->boot, &error);
+    steps_leap = false;
+    atomic_store (&step_works, false);
+    if (code != STORE_OK)
+        fail_msg ("%d %s", code, error.text);
+    assert_int_equal (tables_version (server (), store_fixture_schema (f)), pg_steps_version ());
+    assert_int_equal (store_close (&f->store, &error), STORE_OK);
+    stored_free (f);
+}
+
 static void leave_fast_place (void)
 {
     char path[64];
@@ -392,6 +430,7 @@ int main (int argc, char **argv)
         cmocka_unit_test (test_each_version_cut_at_each_statement),
         cmocka_unit_test (test_each_version_cut_inside_of_texts),
         cmocka_unit_test (test_a_start_without_an_upgrade),
+        cmocka_unit_test (test_a_step_is_waited_for_as_long_as_it_takes),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

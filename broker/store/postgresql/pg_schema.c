@@ -10,10 +10,7 @@
 
 enum { HAS_SCHEMA, HAS_META, READ_VERSION, LOCK, OWN, STATEMENTS };
 
-enum {
-    LOOK_WAIT_MS = 30000,   /* a start that only looks, or makes small tables, … */
-    STEP_WAIT_MS = 3600000, /* … and one that rewrites large ones */
-};
+enum { LOOK_WAIT_MS = 30000 /* of a start that only looks, or makes small tables */ };
 
 static const char *const TEXTS[STATEMENTS] = {
     /* Whether it is there, empty, and ours to make things in. */
@@ -176,14 +173,16 @@ static store_code_t step (pg_link_t *link, const upgrade_t *self, int32_t *versi
 }
 
 /* Locks that stay taken are waited for as a database that is out of reach: a start may be told to
- * stop meanwhile. */
+ * stop meanwhile. An owner's step may rewrite large tables, and is waited for as long as it takes:
+ * begun anew it would take as long. What ends such a start ends its process (start_stop.h). */
 static store_code_t bring_to (pg_target_t *target, const upgrade_t *self, int32_t *from,
                               store_error_t *error)
 {
     pg_link_t maker;
     int32_t version = -1; /* not known yet */
     pg_link_init (&maker, target, "schema", TEXTS, STATEMENTS);
-    maker.wait_ms_max = self->owner == NULL ? LOOK_WAIT_MS : STEP_WAIT_MS;
+    if (self->owner == NULL)
+        maker.wait_ms_max = LOOK_WAIT_MS;
     store_code_t code = pg_link_open (&maker, error);
     *from = -1;
     while (code == STORE_OK && version < self->version) {
