@@ -262,9 +262,22 @@ run 0 taskctl get "$first"
 [ "$(sql 'SELECT generation FROM taskmq.shard')" != "$generation" ] || fail 'the history goes on'
 stop_broker
 
-# --- another directory, and back: each goes on where the tables are
+# --- an owner that found something gone marked it: the next start asks nobody
 
 broker_options="--store postgresql --database $database"
+generation=$(sql 'SELECT generation FROM taskmq.shard')
+last=$(sql 'SELECT last_pos FROM taskmq.written')
+sql 'UPDATE taskmq.shard SET timeline = -1'
+start_broker
+grep -q 'id=DATABASE-TIMELINE' broker.err || fail 'nobody says that it may lack something'
+[ "$(sql 'SELECT generation FROM taskmq.shard')" != "$generation" ] || fail 'the history goes on'
+eventually grep -q '"why":"other_history"' .taskmq/events.jsonl
+head -n 1 .taskmq/events.jsonl | grep -q "\"first_pos\":$((last + 1)),.*\"why\":\"other_history\"" ||
+    fail 'events.jsonl does not begin with the new history'
+stop_broker
+
+# --- another directory, and back: each goes on where the tables are
+
 mv .taskmq away
 start_broker
 run 0 taskctl get "$first"
