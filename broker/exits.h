@@ -15,7 +15,8 @@
     X (1, INTERNAL, "INTERNAL", "the system refused something basic: a thread, a descriptor")      \
     X (2, USAGE, "USAGE", "wrong command line or configuration")                                   \
     X (3, DATA, "DATA-ACCESS", "the data directory, a file in it or the database cannot be used")  \
-    X (4, RUNNING, "DATA-LOCKED", "another broker runs on the data directory")                     \
+    X (4, RUNNING, "DATA-LOCKED",                                                                  \
+       "another broker runs on the data directory, or owns the database")                          \
     X (5, LISTEN, "LISTEN-FAILED",                                                                 \
        "an address cannot be listened on: in use, or not possible here")                           \
     X (6, ADDRESS, "LISTEN-REFUSED", "an address is not a valid URI")                              \
@@ -28,7 +29,8 @@
     X (13, FENCED, "STORE-FENCED", "another broker took the database over")                        \
     X (14, KEYS, "KEYS", "a key or the access file cannot be used, or a door is open")             \
     X (15, DAMAGED, "CHECK-DAMAGED", "--check found damage")                                       \
-    X (16, ROLLBACK, "STORE-ROLLBACK", "the database lacks events that events.jsonl has")
+    X (16, ROLLBACK, "STORE-ROLLBACK",                                                             \
+       "the database lost an acknowledged commit, or lacks events that events.jsonl has")
 
 typedef enum exits {
 #define X(number, NAME, id, meaning) EXITS_##NAME = number,
