@@ -92,7 +92,7 @@ void store_fixture_hold_answers (const fixture_t *f, bool hold)
     WAIT_FOR (store_fixture_sql (f, "SELECT (current_setting ('synchronous_standby_names') <> '')"
                                     "::int") == hold,
               TIMING_PATIENCE_MS);
-    /* The setting counts when the checkpointer has read it: before its second checkpoint at last. */
+    /* The setting counts when the checkpointer has read it: before its second one at the latest. */
     for (int i = 0; i < 2; i++)
         free (postgres_sql (store_fixture_server (), "CHECKPOINT"));
 }
