@@ -26,6 +26,7 @@
 #include "store/patience.h"
 #include "store/postgresql/database.h"
 #include "store/wakeup.h"
+#include "store_reach.h"
 #include "timestamp.h"
 
 enum {
@@ -571,6 +572,18 @@ exits_t daemon_start (daemon_t *self)
     return code;
 }
 
+/* One that is out of reach cannot be told of the end, and needs not: nothing is lost by that. */
+static exits_t close_store (store_t **store, exits_t code)
+{
+    store_error_t error = {STORE_OK, ""};
+    store_code_t closed = store_close (store, &error);
+    if (closed == STORE_OK || code != EXITS_OK)
+        return code;
+    if (closed == STORE_ERROR_AWAY)
+        return store_reach_left (&error);
+    return exits_fail (exits_of_store (closed), error.text);
+}
+
 exits_t daemon_stop (daemon_t *self, exits_t code)
 {
     store_error_t error = {STORE_OK, ""};
@@ -600,8 +613,8 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     audit_free (&self->audit);
     if (self->store != NULL && store_check (self->store, &error) != STORE_OK && code == EXITS_OK)
         code = exits_fail (exits_of_store (error.code), error.text);
-    if (self->store != NULL && store_close (&self->store, &error) != STORE_OK && code == EXITS_OK)
-        code = exits_fail (exits_of_store (error.code), error.text);
+    if (self->store != NULL)
+        code = close_store (&self->store, code);
     zsys_shutdown ();
     if (self->has_key_change)
         key_change_close (&self->key_change);

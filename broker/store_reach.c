@@ -6,7 +6,6 @@
 
 #include <unistd.h>
 
-#include "exits.h"
 #include "log/log.h"
 #include "timestamp.h"
 
@@ -57,6 +56,14 @@ bool store_reach_ended (tenure_t *self, engine_t *engine)
 bool store_reach_is_lost (const tenure_t *self)
 {
     return self->away || self->shut;
+}
+
+exits_t store_reach_left (const store_error_t *error)
+{
+    log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
+               "stopped while the store is out of reach, and without a word to it",
+               LOG_FIELDS (LOG_TEXT ("why", error->text), LOG_NUMBER ("exit", EXITS_OK)));
+    return EXITS_OK;
 }
 
 void store_reach_give_up (const tenure_t *self, bool away)

@@ -9,6 +9,7 @@
 
 #include "core/base/tenure.h"
 #include "core/engine/engine.h"
+#include "exits.h"
 #include "store/store.h"
 
 /* Once a round. True: the store is back, or gone, since the last look. */
@@ -23,5 +24,7 @@ bool store_reach_is_lost (const tenure_t *self);
  * can be done cleanly: the process ends here. Nothing that was acknowledged is lost by that. Else
  * it returns. */
 void store_reach_give_up (const tenure_t *self, bool away);
+/* A stop found it out of reach when everything else was done: that is told. The exit code. */
+exits_t store_reach_left (const store_error_t *error);
 
 #endif

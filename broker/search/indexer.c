@@ -127,12 +127,13 @@ static void tell_place (indexer_t *self, uint64_t page, bool caught)
                    LOG_FIELDS (LOG_NUMBER ("tasks", (uint64_t) self->place.built)));
 }
 
-/* A read of the store that did not go well: its damaged parts only stall. */
+/* A read of the store that did not go well: its damaged parts only stall. It is out of reach at the
+ * stop alone: the next start completes the index. */
 static void read_failed (indexer_t *self, const read_t *read, store_error_t *error)
 {
     error->code = (store_code_t) read->error;
     snprintf (error->text, sizeof (error->text), "%s", read->error_text);
-    if (error->code != STORE_ERROR_DAMAGED)
+    if (error->code != STORE_ERROR_DAMAGED && !read->away)
         self->options.failed (error);
 }
 

@@ -2,9 +2,9 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* A broker that waits for its database is told to stop, wherever it is in its start, in an adoption
- * or in a standby's wait, while the server stands still, holds it up by a lock, or has ended. It
- * ends by itself, with 0, and not when whatever it waits for is over. */
+/* A broker that waits for its database is told to stop, wherever it is in its start, in an
+ * adoption, in a standby's wait or at work, while the server stands still, holds it up by a lock,
+ * or has ended. It ends by itself, with 0, and not when whatever it waits for is over. */
 #include <libpq-fe.h>
 #include <signal.h>
 #include <stdio.h>
@@ -261,6 +261,44 @@ static void test_a_commit_that_is_given_up_again_and_again (void **state)
     stop_in_a_commit ("1m", false);
 }
 
+/* How often the log of the broker has it. */
+static size_t count_logged (const daemon_t *broker, const char *text)
+{
+    char line[4096];
+    size_t count = 0;
+    FILE *log = fopen (broker->log, "r");
+    assert_non_null (log);
+    while (fgets (line, sizeof line, log) != NULL)
+        count += strstr (line, text) != NULL;
+    fclose (log);
+    return count;
+}
+
+/* It has nothing to do, and hears of the stop before it knows that the server is away, or after. */
+static void stop_idle (server_does_t does, bool known)
+{
+    print_message ("the server %s, and that is %sknown\n",
+                   does == SERVER_ENDS ? "ends" : "stands still", known ? "" : "not ");
+    remove (stage.broker.log);
+    daemon_start (&stage.broker);
+    let_server (does);
+    if (known)
+        WAIT_FOR (daemon_logged (&stage.broker, "id=DATABASE-AWAY"), TIMING_PATIENCE_MS);
+    assert_stops (&stage.broker, false);
+    assert_int_equal (count_logged (&stage.broker, "id=STOPPED-AWAY"), 1);
+    mend_server (does);
+    assert_starts ();
+}
+
+static void test_an_idle_broker (void **state)
+{
+    (void) state;
+    for (server_does_t does = SERVER_STANDS_STILL; does < SERVER_DOINGS; does++) {
+        stop_idle (does, false);
+        stop_idle (does, true);
+    }
+}
+
 int main (int argc, char **argv)
 {
     unsigned percent = 100;
@@ -269,6 +307,7 @@ int main (int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_a_server_that_takes_no_connection),
         cmocka_unit_test (test_no_server),
+        cmocka_unit_test (test_an_idle_broker),
         cmocka_unit_test (test_each_stage_of_a_start),
         cmocka_unit_test (test_a_standby_that_waits),
         cmocka_unit_test (test_a_commit_that_is_given_up_again_and_again),

@@ -319,6 +319,8 @@ static int64_t now_ms (void)
 static bool wait_answer (pg_link_t *self, int64_t until_ms)
 {
     while (PQisBusy (self->db)) {
+        if (until_ms == 0 && self->ends != NULL && atomic_load (self->ends))
+            until_ms = now_ms () + OPEN_WAIT_MS;
         int64_t left = until_ms == 0 ? WAIT_STEP_MS : until_ms - now_ms ();
         if (left < 0)
             return false;

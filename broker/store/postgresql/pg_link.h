@@ -15,6 +15,7 @@
 #define TASKMQ_STORE_PG_LINK_H
 
 #include <libpq-fe.h>
+#include <stdatomic.h>
 
 #include "store/error.h"
 #include "store/postgresql/pg_target.h"
@@ -31,14 +32,15 @@ typedef struct pg_link {
     const char *name;         /* of the session, as pg_stat_activity shows it */
     const char *const *texts; /* of the statements; parameters are cast in them */
     size_t texts_count;
-    int64_t wait_ms_max; /* for an answer, then the link is given up; 0: as long as it takes */
-    bool judges;         /* it finds out whether another server has all (A106) */
-    int32_t timeline;    /* of its server, when it connected */
-    uint64_t server;     /* … one life of it: from a start to an end or a promotion */
-    PGconn *db;          /* NULL: closed */
-    uint64_t opened;     /* how often it was, or was moved to */
-    bool ends_others;    /* when it is opened (pg_link_end_others) */
-    bool conflict;       /* the newest error: such a key is there already */
+    int64_t wait_ms_max;     /* for an answer, then the link is given up; 0: as long as it takes */
+    const atomic_bool *ends; /* true: an answer is waited for as a session's set-up; may be NULL */
+    bool judges;             /* it finds out whether another server has all (A106) */
+    int32_t timeline;        /* of its server, when it connected */
+    uint64_t server;         /* … one life of it: from a start to an end or a promotion */
+    PGconn *db;              /* NULL: closed */
+    uint64_t opened;         /* how often it was, or was moved to */
+    bool ends_others;        /* when it is opened (pg_link_end_others) */
+    bool conflict;           /* the newest error: such a key is there already */
     bool prepared[PG_STATEMENTS_MAX];
 } pg_link_t;
 

@@ -51,6 +51,7 @@ typedef struct pg_store {
     /* At the start and at the end nobody waits for a database that is out of reach: the supervisor
      * tries again, and what is committed stands in the journal. */
     atomic_bool impatient;
+    atomic_bool ends; /* it is being closed: what is written back is given up sooner */
     atomic_uint_fast64_t deleted_bytes;  /* about: of the journal, since it was vacuumed */
     atomic_uint_fast64_t database_bytes; /* of all tables with their indexes, at the last look */
     atomic_uint_fast64_t journal_bytes;  /* … of the journal */

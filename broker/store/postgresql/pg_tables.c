@@ -28,7 +28,7 @@ struct pg_tables {
     pg_meta_t meta;   /* with the changes of the open transaction */
     order_t stored_order;
     order_t order;
-    bool order_known; /* its row is there */
+    bool order_known;  /* its row is there */
     uint64_t removals;
     pg_forget_t forget_rows;
     forget_t forget;
@@ -49,6 +49,7 @@ pg_tables_t *pg_tables_new (pg_store_t *store)
     pg_tables_t *self = memory_zero (1, sizeof (*self));
     self->store = store;
     pg_link_init (&self->link, &store->target, "write-back", PG_SQL_TEXTS, PG_SQL_STATEMENTS);
+    self->link.ends = &store->ends;
     self->writer = pg_writer_new (&self->link);
     pg_forget_init (&self->forget_rows, &self->link);
     forget_init (&self->forget, &pg_forget_calls, &self->forget_rows);

@@ -467,6 +467,7 @@ static store_code_t pg_close (store_t *base, store_error_t *error)
     pg_store_t *self = (pg_store_t *) base;
     store_code_t code = STORE_OK;
     atomic_store (&self->impatient, true);
+    atomic_store (&self->ends, true);
     if (self->owned) {
         code = behind_stop (self->behind, error);
         pg_beat_stop (self->beat);
