@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "store/postgresql/database.h"
+#include "store/postgresql/pg_beat.h"
 #include "store/postgresql/pg_hosts.h"
+#include "store/postgresql/pg_keeper.h"
 #include "store/postgresql/pg_refusal.h"
 #include "store_fixture.h"
 #include "support/timing.h"
@@ -477,6 +479,43 @@ static void a_history_begins_under_its_owner (void **state)
     done (f);
 }
 
+/* An end. */
+
+typedef struct finder {
+    pg_store_t store;
+    atomic_bool looks; /* in the keeper's thread */
+} finder_t;
+
+enum { FOUND_MS = 300 /* so that the end has begun */ };
+
+static void find_lost (void *context)
+{
+    finder_t *self = context;
+    store_error_t error = {STORE_ERROR_AWAY, "it is gone"};
+    atomic_store (&self->looks, true);
+    timing_pause (FOUND_MS);
+    pg_store_lost (&self->store, &error);
+}
+
+/* The keeper's thread finds the database lost while it is told to end. */
+static void a_keeper_that_ends_may_find_the_database_lost (void **state)
+{
+    (void) state;
+    static finder_t finder;
+    store_error_t error;
+    pg_store_t *store = &finder.store;
+    pthread_mutex_init (&store->told_lock, NULL);
+    store->keeper = pg_keeper_new (store);
+    store->beat = pg_beat_new (store);
+    assert_int_equal (pg_keeper_start (store->keeper, find_lost, &finder, &error), STORE_OK);
+    WAIT_FOR (atomic_load (&finder.looks), TIMING_PATIENCE_MS);
+    pg_keeper_free (&store->keeper);
+    assert_null (store->keeper);
+    assert_true (pg_store_is_away (store));
+    pg_beat_free (&store->beat);
+    pthread_mutex_destroy (&store->told_lock);
+}
+
 int main (void)
 {
     postgres_need ();
@@ -489,6 +528,7 @@ int main (void)
         cmocka_unit_test (sessions_of_a_copy_are_left_alone),
         cmocka_unit_test (a_server_that_was_started_anew_is_judged_first),
         cmocka_unit_test (a_history_begins_under_its_owner),
+        cmocka_unit_test (a_keeper_that_ends_may_find_the_database_lost),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

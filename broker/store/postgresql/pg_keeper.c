@@ -141,13 +141,13 @@ void pg_keeper_free (pg_keeper_t **self_p)
     pg_keeper_t *self = *self_p;
     if (self == NULL)
         return;
-    *self_p = NULL;
     pthread_mutex_lock (&self->lock);
     self->stop = true;
     pthread_cond_broadcast (&self->changed);
     pthread_mutex_unlock (&self->lock);
     if (self->runs)
         pthread_join (self->thread, NULL);
+    *self_p = NULL; /* not before: the thread may find the database lost, and hurry itself */
     while (self->first != NULL) {
         pg_kept_t *kept = self->first;
         self->first = kept->next;
