@@ -386,6 +386,40 @@ static void a_table_that_is_locked_is_waited_for (void **state)
     pthread_join (holder, NULL);
 }
 
+static void *list_once (void *context)
+{
+    fixture_t *f = context;
+    read_t read = {.kind = READ_LIST, .filter = {.ns = "default"}, .limit = TASKS};
+    bool away = store_reader_run (f->reader, &read) == STORE_ERROR_AWAY && read.away;
+    read_clear (&read);
+    return away ? f : NULL;
+}
+
+/* As for the hours of a VACUUM FULL: whoever reads is told, and held up no longer. */
+static void a_table_that_stays_locked_is_out_of_reach (void **state)
+{
+    fixture_t *f = *state;
+    char uri[POSTGRES_URI_SIZE];
+    char sql[128];
+    pthread_t reader;
+    void *told = NULL;
+    fixture_submit (f, 1, 10);
+    fixture_settle (f);
+    assert_int_equal (list_count (f), 10);
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    snprintf (sql, sizeof (sql), "BEGIN; LOCK TABLE %s.task IN ACCESS EXCLUSIVE MODE",
+              store_fixture_schema (f));
+    PQclear (PQexec (holder, sql));
+    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    assert_int_equal (pthread_create (&reader, NULL, list_once, f), 0);
+    WAIT_FOR (pthread_tryjoin_np (reader, &told) == 0, TIMING_PATIENCE_MS / 2);
+    assert_ptr_equal (told, f);
+    PQfinish (holder);
+    WAIT_FOR (store_away_ms (f->store) == 0, TIMING_PATIENCE_MS);
+    assert_int_equal (list_count (f), 10);
+}
+
 static long long cut_readers (fixture_t *f)
 {
     return store_fixture_sql (f, "SELECT count (pg_terminate_backend (pid)) FROM pg_stat_activity"
@@ -589,6 +623,7 @@ int main (void)
         ON (the_export_ends_at_its_bytes, "postgresql"),
         ON (whole_tasks_come_in_order_over_gaps_and_namespaces, "postgresql"),
         ON (a_table_that_is_locked_is_waited_for, "postgresql"),
+        ON (a_table_that_stays_locked_is_out_of_reach, "postgresql"),
         ON (a_read_whose_session_was_cut_is_told_so_and_may_be_run_again, "postgresql"),
         ON (a_patient_reader_waits, "postgresql"),
         ON (patience_ends_with_the_process, "postgresql"),

@@ -87,6 +87,7 @@ static store_code_t judge (pg_link_t *self, PGresult *result, store_error_t *err
     }
     store_code_t code = meaning_of (state);
     self->conflict = state != NULL && strcmp (state, "23505") == 0;
+    self->locked = state != NULL && strcmp (state, "55P03") == 0;
     fail (self, code, PQresultErrorField (result, PG_DIAG_MESSAGE_PRIMARY), state, error);
     PQclear (result);
     if (code == STORE_ERROR_AWAY)

@@ -40,7 +40,8 @@ typedef struct pg_link {
     PGconn *db;              /* NULL: closed */
     uint64_t opened;         /* how often it was, or was moved to */
     bool ends_others;        /* when it is opened (pg_link_end_others) */
-    bool conflict;           /* the newest error: such a key is there already */
+    bool conflict;           /* the newest error: such a key is there already … */
+    bool locked;             /* … or a lock of somebody was waited for as long as it may take */
     bool prepared[PG_STATEMENTS_MAX];
 } pg_link_t;
 

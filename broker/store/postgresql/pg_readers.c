@@ -281,16 +281,37 @@ static store_code_t page_do (pg_page_t *self, pg_page_kind_t *kind, int32_t time
     return code;
 }
 
-static store_code_t page_run (pg_page_t *self, pg_page_kind_t *kind, int32_t *timeout_ms,
+/* How a page is tried. */
+typedef struct tries {
+    int32_t timeout_ms; /* of a statement */
+    int64_t since_ms;   /* mono: the first one that the server gave up; 0: none */
+} tries_t;
+
+static bool are_over (const tries_t *self, const pg_store_t *store)
+{
+    bool ends = atomic_load (&store->base.hurries);
+    int64_t most_ms = ends ? PG_READERS_TRIES_END_MS : PG_READERS_TRIES_MS;
+    return clock_ms (CLOCK_MONOTONIC) - self->since_ms >= most_ms;
+}
+
+static store_code_t page_run (pg_page_t *self, pg_page_kind_t *kind, tries_t *tries,
                               store_error_t *error)
 {
     pg_readers_t *readers = self->store->readers;
     self->desk = desk_take (readers);
-    store_code_t code = page_do (self, kind, *timeout_ms, error);
+    int64_t begun_ms = clock_ms (CLOCK_MONOTONIC);
+    store_code_t code = page_do (self, kind, tries->timeout_ms, error);
+    bool locked = code == STORE_ERROR_BUSY && self->desk->link.locked;
     desk_give (readers, self->desk);
+    if (code != STORE_ERROR_BUSY)
+        tries->since_ms = 0;
+    else if (tries->since_ms == 0)
+        tries->since_ms = begun_ms;
+    if (code == STORE_ERROR_BUSY && (locked || are_over (tries, self->store)))
+        code = error->code = STORE_ERROR_AWAY;
     if (code == STORE_ERROR_BUSY) { /* nothing of the statement counts: once more, with patience */
-        if (*timeout_ms < PG_READERS_TIMEOUT_MS_MAX)
-            *timeout_ms *= 2;
+        if (tries->timeout_ms < PG_READERS_TIMEOUT_MS_MAX)
+            tries->timeout_ms *= 2;
         nanosleep (&(struct timespec){.tv_nsec = PAUSE_MS * 1000000}, NULL);
         return STORE_OK;
     }
@@ -307,11 +328,11 @@ typedef struct questions {
 
 static store_code_t read_run (pg_page_t *self, pg_page_kind_t *kind, store_error_t *error)
 {
-    int32_t timeout_ms = PG_READERS_TIMEOUT_MS;
+    tries_t tries = {.timeout_ms = PG_READERS_TIMEOUT_MS};
     const questions_t questions = {self->read->count, self->read->id};
     store_code_t code = STORE_OK;
     while (code == STORE_OK && !self->done && !atomic_load (&self->read->cancelled))
-        code = page_run (self, kind, &timeout_ms, error);
+        code = page_run (self, kind, &tries, error);
     if (self->read->kind == READ_HISTORY && self->started)
         event_chain_finish (&self->history, self->read);
     ranges_close (&self->ranges);

@@ -7,7 +7,8 @@
  * A page is one read-only transaction that sees one state (REPEATABLE READ). It ends after
  * read_us_max, since every statement is bounded: it walks an index from where the page stands, and
  * takes so many rows. What is bounded by nothing else, a bad plan or a lock, is bounded by
- * statement_timeout: then the page is done again, with twice the time.
+ * statement_timeout: then the page is done again, with twice the time. But not for ever: a table
+ * that stays locked (lock_timeout), and a page that was tried for long, are out of reach.
  *
  * However many readers a store has, they share PG_READERS_LINKS links, a page each in turn. */
 #ifndef TASKMQ_STORE_PG_READERS_H
@@ -17,8 +18,10 @@
 
 enum {
     PG_READERS_LINKS = 2,
-    PG_READERS_TIMEOUT_MS = 500,      /* of a statement, at first … */
-    PG_READERS_TIMEOUT_MS_MAX = 32000 /* … and at most */
+    PG_READERS_TIMEOUT_MS = 500,       /* of a statement, at first … */
+    PG_READERS_TIMEOUT_MS_MAX = 32000, /* … and at most */
+    PG_READERS_TRIES_MS = 60000,       /* of one page, then it is out of reach … */
+    PG_READERS_TRIES_END_MS = 5000     /* … and when the process ends */
 };
 
 typedef struct pg_readers pg_readers_t;

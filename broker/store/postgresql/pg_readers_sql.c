@@ -10,7 +10,8 @@ const char PG_READ_SESSION[] =
     "SET default_transaction_isolation = 'repeatable read'; SET default_transaction_read_only = on;"
     " SET enable_sort = off; SET enable_incremental_sort = off; SET enable_seqscan = off;"
     " SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
-    " SET enable_material = off; SET enable_memoize = off; SET max_parallel_workers_per_gather = 0";
+    " SET enable_material = off; SET enable_memoize = off; SET max_parallel_workers_per_gather = 0;"
+    " SET lock_timeout = '2s'";
 
 /* The order of the indexes that are made for it. The primary keys do not have it, and nothing may
  * be sorted (PG_READ_SESSION), so no other index is walked and thrown away. */
