@@ -11,6 +11,7 @@
 #include "core/base/memory.h"
 #include "log/log.h"
 #include "news.h"
+#include "start_stop.h"
 #include "timestamp.h"
 
 enum {
@@ -59,6 +60,19 @@ store_code_t server_stream_in (server_t *self, store_error_t *error)
     return code;
 }
 
+/* One that waits for a database hears of a stop, as a start does. */
+static store_code_t stream_in_again (server_t *self, store_error_t *error)
+{
+    start_stop_t stop = {.text = "stopped while the state was read from the store again, which "
+                                 "did not hear of it in time",
+                         .told = self->stopping};
+    if (tenure_has_end (&self->tenure))
+        (void) start_stop_begin (&stop);
+    store_code_t code = server_stream_in (self, error);
+    start_stop_end (&stop);
+    return code;
+}
+
 /* The batch found no space and nothing of it was kept: what was applied never happened (A21). */
 static void start_over (server_t *self, const char *text)
 {
@@ -71,7 +85,7 @@ static void start_over (server_t *self, const char *text)
     self->commit_at = self->now.mono_ms + FULL_RETRY_MS;
     engine_reset (self->engine);
     engine_set_full (self->engine, true);
-    if (server_stream_in (self, &error) != STORE_OK)
+    if (stream_in_again (self, &error) != STORE_OK)
         exits_store_failed (&error);
     sweeper_reset (self->sweeper);
     self->sweep_open = false;

@@ -25,10 +25,12 @@ static bool is_told (void)
     return sigismember (&pending, SIGTERM) == 1 || sigismember (&pending, SIGINT) == 1;
 }
 
-static _Noreturn void end (void)
+static _Noreturn void end (const start_stop_t *self)
 {
     log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
-               "stopped in the middle of a start, which did not hear of it in time",
+               self->text != NULL
+                   ? self->text
+                   : "stopped in the middle of a start, which did not hear of it in time",
                LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
     _exit (EXITS_OK);
 }
@@ -41,12 +43,12 @@ static void *watch (void *context)
     pthread_setname_np (pthread_self (), "start");
     while (poll (&done, 1, LOOK_MS) <= 0) {
         int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
-        if (!is_told ())
+        if (!self->told && !is_told ())
             told_ms = INT64_MAX;
         else if (told_ms == INT64_MAX)
             told_ms = now_ms;
         else if (now_ms - told_ms >= START_STOP_MS)
-            end ();
+            end (self);
     }
     return NULL;
 }

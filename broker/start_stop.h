@@ -14,6 +14,8 @@
 enum { START_STOP_MS = 1000 /* for the start to notice it by itself */ };
 
 typedef struct start_stop {
+    const char *text; /* of the log, when it ends there; NULL: it is a start */
+    bool told;        /* the signal came before */
     pthread_t thread;
     int end_fd;
     bool runs;

@@ -15,7 +15,7 @@
 #include "support/cmocka_all.h"
 #include "support/timing.h"
 
-enum { TASKS = 3, SHORT_MS = 500 };
+enum { TASKS = 3, SHORT_MS = 500 /* for what is not answered */ };
 
 /* Said by what watches a start, and by nobody who came back from a wait. */
 #define CUT_SHORT "stopped in the middle of a start"
@@ -158,6 +158,14 @@ static const char GATE[] =
     "CREATE VIEW taskmq.namespace AS SELECT * FROM taskmq.namespaces WHERE public.pass ();"
     "ALTER VIEW taskmq.namespace OWNER TO taskmq";
 
+static void make_gate (void)
+{
+    static bool made;
+    if (!made)
+        free (postgres_sql (&stage.server, GATE));
+    made = true;
+}
+
 /* Where a start waits for what somebody has locked: by what, and which session of it does. */
 typedef struct stop_at {
     const char *locked;
@@ -192,7 +200,7 @@ static void stop_at (const stop_at_t *at, server_does_t does)
 static void test_each_stage_of_a_start (void **state)
 {
     (void) state;
-    free (postgres_sql (&stage.server, GATE));
+    make_gate ();
     for (size_t i = 0; i < sizeof STAGES / sizeof STAGES[0]; i++)
         for (server_does_t does = 0; does < SERVER_DOINGS; does++)
             stop_at (&STAGES[i], does);
@@ -299,6 +307,54 @@ static void test_an_idle_broker (void **state)
     }
 }
 
+/* A commit finds no space, once somebody has let it go on. */
+static const char NO_SPACE[] =
+    "CREATE TABLE public.doorstep (n int); INSERT INTO public.doorstep VALUES (1);"
+    "GRANT ALL ON public.doorstep TO taskmq;"
+    "CREATE FUNCTION public.find_none () RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    " PERFORM 1 FROM public.doorstep FOR UPDATE;"
+    " RAISE 'no space' USING ERRCODE = '53100'; END $$;"
+    "CREATE TRIGGER find_none BEFORE INSERT ON taskmq.journal"
+    " FOR EACH STATEMENT EXECUTE FUNCTION public.find_none ()";
+
+/* It reads its state again, as at a start, and waits for a lock, or a server that is gone. */
+static void stop_starting_over (server_does_t does)
+{
+    tmq_submit_t task;
+    tmq_receipt_t receipt;
+    remove (stage.broker.log);
+    daemon_start (&stage.broker);
+    free (postgres_sql (&stage.server, NO_SPACE));
+    PGconn *doorstep = hold (&stage.server, "SELECT 1 FROM public.doorstep FOR UPDATE");
+    tmq_client_t *client = daemon_client (&stage.broker);
+    tmq_submit_init (&task);
+    task.queue = "stops";
+    assert_int_not_equal (tmq_submit (&receipt, client, &task, SHORT_MS, NULL), TMQ_OK);
+    wait_locked (&stage.server, "commits");
+    PGconn *gate = hold (&stage.server, "SELECT 1 FROM public.gate FOR UPDATE");
+    PQfinish (doorstep);
+    wait_locked (&stage.server, "look-ups");
+    assert_true (daemon_logged (&stage.broker, "id=COMMIT-FULL"));
+    let_server (does);
+    assert_stops (&stage.broker, false);
+    assert_int_equal (count_logged (&stage.broker, "id=STOPPED-AWAY"), 1);
+    mend_server (does);
+    PQfinish (gate);
+    tmq_client_free (&client);
+    free (postgres_sql (&stage.server, "DROP TRIGGER find_none ON taskmq.journal;"
+                                       " DROP FUNCTION public.find_none; DROP TABLE "
+                                       "public.doorstep"));
+    assert_starts ();
+}
+
+static void test_a_state_that_is_read_again (void **state)
+{
+    (void) state;
+    make_gate ();
+    for (server_does_t does = 0; does < SERVER_DOINGS; does++)
+        stop_starting_over (does);
+}
+
 int main (int argc, char **argv)
 {
     unsigned percent = 100;
@@ -311,6 +367,7 @@ int main (int argc, char **argv)
         cmocka_unit_test (test_each_stage_of_a_start),
         cmocka_unit_test (test_a_standby_that_waits),
         cmocka_unit_test (test_a_commit_that_is_given_up_again_and_again),
+        cmocka_unit_test (test_a_state_that_is_read_again),
     };
     return cmocka_run_group_tests (tests, begin_all, end_all);
 }
