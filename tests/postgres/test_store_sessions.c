@@ -516,6 +516,42 @@ static void a_keeper_that_ends_may_find_the_database_lost (void **state)
     pthread_mutex_destroy (&store->told_lock);
 }
 
+/* A vacuum of the journal that waits for somebody's lock holds up neither what waits for its
+ * connection nor an end. */
+static void a_vacuum_holds_nobody_up (void **state)
+{
+    (void) state;
+    char uri[POSTGRES_URI_SIZE];
+    char sql[128];
+    fixture_t *f = fresh ();
+    fixture_open (f);
+    fixture_submit (f, 1, 1);
+    fixture_settle (f);
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    snprintf (sql, sizeof sql, "BEGIN; LOCK TABLE %s.journal IN SHARE UPDATE EXCLUSIVE MODE",
+              store_fixture_schema (f));
+    PQclear (PQexec (holder, sql));
+    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    atomic_store (&((pg_store_t *) f->store)->deleted_bytes, UINT64_MAX / 2);
+    WAIT_FOR (ask (store_fixture_server (), f,
+                   "SELECT count (*) FROM pg_stat_activity WHERE application_name LIKE"
+                   " 'taskmq watch%' AND wait_event_type = 'Lock'") == 1,
+              TIMING_PATIENCE_MS);
+    ask (store_fixture_server (), f,
+         "SELECT count (pg_terminate_backend (pid)) FROM pg_stat_activity"
+         " WHERE application_name LIKE 'taskmq look-ups%'");
+    tmq_id_t id = test_id (1);
+    lookup_t key = {.kind = LOOKUP_ID, .ns = "default", .id = id};
+    store_error_t error;
+    assert_int_equal (store_load (f->store, &key, 1, &error), STORE_ERROR_AWAY);
+    WAIT_FOR (store_load (f->store, &key, 1, &error) == STORE_OK, TIMING_PATIENCE_MS / 2);
+    assert_non_null (key.record);
+    record_free (key.record);
+    done (f);
+    PQfinish (holder);
+}
+
 int main (void)
 {
     postgres_need ();
@@ -528,6 +564,7 @@ int main (void)
         cmocka_unit_test (sessions_of_a_copy_are_left_alone),
         cmocka_unit_test (a_server_that_was_started_anew_is_judged_first),
         cmocka_unit_test (a_history_begins_under_its_owner),
+        cmocka_unit_test (a_vacuum_holds_nobody_up),
         cmocka_unit_test (a_keeper_that_ends_may_find_the_database_lost),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

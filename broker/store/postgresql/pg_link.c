@@ -452,6 +452,11 @@ store_code_t pg_link_ask (pg_link_t *self, size_t statement, const pg_params_t *
     return code == STORE_OK ? send_prepared (self, statement, params, error) : code;
 }
 
+bool pg_link_is_answered (pg_link_t *self)
+{
+    return self->db == NULL || PQconsumeInput (self->db) == 0 || PQisBusy (self->db) == 0;
+}
+
 store_code_t pg_link_answer (pg_link_t *self, PGresult **out, store_error_t *error)
 {
     if (out != NULL)

@@ -79,6 +79,8 @@ store_code_t pg_link_run (pg_link_t *self, size_t statement, const pg_params_t *
  * them the link is used for nothing else. */
 store_code_t pg_link_ask (pg_link_t *self, size_t statement, const pg_params_t *params,
                           store_error_t *error);
+/* Whether the answer, or the loss of the link, can be taken without waiting. */
+bool pg_link_is_answered (pg_link_t *self);
 store_code_t pg_link_answer (pg_link_t *self, PGresult **out, store_error_t *error);
 /* … and tells how many rows it changed. */
 store_code_t pg_link_change (pg_link_t *self, size_t statement, const pg_params_t *params,

@@ -18,11 +18,7 @@ enum {
     VACUUM_BYTES = 64 * 1024 * 1024
 };
 
-/* Without a truncation, which would lock commits out. Autovacuum comes once a minute, and the
- * journal is deleted as fast as it is written. */
-static const char VACUUM[] = "VACUUM (TRUNCATE false) journal";
-
-enum { SIZES, OLDEST, STANDBYS, STATEMENTS };
+enum { SIZES, OLDEST, STANDBYS, VACUUM, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
     [SIZES] = "SELECT coalesce (sum (pg_total_relation_size (oid))::int8, 0),"
@@ -37,6 +33,9 @@ static const char *const TEXTS[STATEMENTS] = {
     /* The owner has no such session: it had one until it owned the data. */
     [STANDBYS] = ("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database ()"
                   " AND starts_with (application_name, 'taskmq ' || $1::text || ' ')"),
+    /* Without a truncation, which would lock commits out. Autovacuum comes once a minute, and the
+     * journal is deleted as fast as it is written. */
+    [VACUUM] = "VACUUM (TRUNCATE false) journal",
 };
 
 void pg_watch_init (pg_watch_t *self, pg_store_t *store)
@@ -100,6 +99,8 @@ static store_code_t look_standbys (pg_link_t *link, pg_store_t *store, store_err
     return code;
 }
 
+/* Whoever waits for the keeper, because the database is back or for an end, does not wait for a
+ * vacuum: its answer is taken when it is there. */
 static void vacuum (pg_watch_t *self, pg_store_t *store)
 {
     store_error_t ignored;
@@ -107,24 +108,49 @@ static void vacuum (pg_watch_t *self, pg_store_t *store)
     if (atomic_load (&store->deleted_bytes) < VACUUM_BYTES)
         return;
     atomic_store (&store->deleted_bytes, 0);
-    pthread_mutex_lock (&self->kept->lock);
-    link->wait_ms_max = VACUUM_WAIT_MS;
-    pg_link_do (link, VACUUM, &ignored);
-    link->wait_ms_max = WAIT_MS;
-    pthread_mutex_unlock (&self->kept->lock);
+    if (pg_link_ask (link, VACUUM, NULL, &ignored) != STORE_OK)
+        return;
+    self->asked = link->opened;
+    self->until_ms = clock_ms (CLOCK_MONOTONIC) + VACUUM_WAIT_MS;
 }
 
-void pg_watch_look (pg_watch_t *self, pg_store_t *store)
+/* Whether the link is taken by a vacuum. One that was asked for by a connection before is not
+ * waited for, and one that takes too long goes with its connection. */
+static bool is_vacuuming (pg_watch_t *self)
 {
     store_error_t ignored;
-    vacuum (self, store);
+    pg_link_t *link = &self->kept->link;
+    bool asked = self->asked != 0 && pg_link_is_open (link) && self->asked == link->opened;
+    bool answered = asked && pg_link_is_answered (link);
+    bool late = asked && !answered && clock_ms (CLOCK_MONOTONIC) >= self->until_ms;
+    if (asked && !answered && !late)
+        return true;
+    if (answered)
+        pg_link_answer (link, NULL, &ignored);
+    if (late)
+        pg_link_close (link);
+    self->asked = 0;
+    return false;
+}
+
+static void look (pg_watch_t *self, pg_store_t *store)
+{
+    store_error_t ignored;
     int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
     if (now_ms < self->next_ms)
         return;
     self->next_ms = now_ms + (self->pinned_ms < LOOK_MS ? self->pinned_ms : LOOK_MS);
-    pthread_mutex_lock (&self->kept->lock);
     if (look_sizes (&self->kept->link, store, &ignored) == STORE_OK &&
         look_standbys (&self->kept->link, store, &ignored) == STORE_OK)
         look_oldest (self, store, &ignored);
+}
+
+void pg_watch_look (pg_watch_t *self, pg_store_t *store)
+{
+    pthread_mutex_lock (&self->kept->lock);
+    if (!is_vacuuming (self)) {
+        look (self, store);
+        vacuum (self, store);
+    }
     pthread_mutex_unlock (&self->kept->lock);
 }

@@ -15,6 +15,8 @@ typedef struct pg_watch {
     int64_t pinned_ms; /* a transaction of this age is told of */
     int64_t next_ms;   /* mono: of the next look */
     int32_t told_pid;  /* 0: none is that old */
+    uint64_t asked;    /* the opening of the link that was asked for a vacuum; 0: none */
+    int64_t until_ms;  /* mono: it is given up */
 } pg_watch_t;
 
 void pg_watch_init (pg_watch_t *self, pg_store_t *store);
