@@ -6,6 +6,7 @@
  * locked, sessions that are cut. What each read answers, the suites of every backend say. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,6 +421,35 @@ static void a_table_that_stays_locked_is_out_of_reach (void **state)
     assert_int_equal (list_count (f), 10);
 }
 
+/* How often a session of a reader was set up, and whether the next time fails. */
+static atomic_int sessions;
+static atomic_bool session_fails;
+
+int __real_PQsendQuery (PGconn *db, const char *sql);
+int __wrap_PQsendQuery (PGconn *db, const char *sql);
+int __wrap_PQsendQuery (PGconn *db, const char *sql)
+{
+    static const char FAILS[] = "DO $$ BEGIN RAISE 'not now' USING ERRCODE = '40001'; END $$";
+    bool is_session = strcmp (sql, PG_READ_SESSION) == 0;
+    if (is_session)
+        atomic_fetch_add (&sessions, 1);
+    return __real_PQsendQuery (db,
+                               is_session && atomic_exchange (&session_fails, false) ? FAILS : sql);
+}
+
+/* Settings that the server gave up are made again: nothing is read without them. */
+static void a_session_without_its_settings_is_not_used (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 10);
+    fixture_settle (f);
+    int before = atomic_load (&sessions);
+    atomic_store (&session_fails, true);
+    assert_int_equal (list_count (f), 10);
+    assert_false (atomic_load (&session_fails));
+    assert_int_equal (atomic_load (&sessions), before + 2);
+}
+
 static long long cut_readers (fixture_t *f)
 {
     return store_fixture_sql (f, "SELECT count (pg_terminate_backend (pid)) FROM pg_stat_activity"
@@ -624,6 +654,7 @@ int main (void)
         ON (whole_tasks_come_in_order_over_gaps_and_namespaces, "postgresql"),
         ON (a_table_that_is_locked_is_waited_for, "postgresql"),
         ON (a_table_that_stays_locked_is_out_of_reach, "postgresql"),
+        ON (a_session_without_its_settings_is_not_used, "postgresql"),
         ON (a_read_whose_session_was_cut_is_told_so_and_may_be_run_again, "postgresql"),
         ON (a_patient_reader_waits, "postgresql"),
         ON (patience_ends_with_the_process, "postgresql"),

@@ -116,6 +116,8 @@ static store_code_t desk_connect (pg_store_t *store, pg_desk_t *desk, store_erro
     store_code_t code = pg_link_open (&desk->link, error);
     if (code == STORE_OK)
         code = pg_link_do (&desk->link, PG_READ_SESSION, error);
+    if (code != STORE_OK)
+        pg_link_close (&desk->link); /* a session without its settings reads something else */
     return code;
 }
 
