@@ -29,7 +29,8 @@ struct pg_tables {
     order_t stored_order;
     order_t order;
     bool order_known;  /* its row is there */
-    uint64_t removals;
+    uint64_t removals; /* as committed … */
+    uint64_t removing; /* … and of the newest transaction */
     pg_forget_t forget_rows;
     forget_t forget;
     forgotten_t forgotten;
@@ -171,6 +172,8 @@ static void committed (pg_tables_t *self)
     self->stored = self->meta;
     self->stored_order = self->order;
     self->order_known = true;
+    self->removals += self->removing;
+    self->removing = 0;
     if (self->stored.epoch == self->epoch)
         atomic_store (&self->store->known_written, self->stored.batch + 1);
     pg_forget_committed (&self->forget_rows);
@@ -206,6 +209,7 @@ static store_code_t try_once (pg_tables_t *self, const work_t *work, bool *lande
     }
     self->meta = self->stored;
     self->order = self->stored_order;
+    self->removing = 0; /* not of one that landed and lost its answer */
     code = work->run (self, work->context, error);
     if (code == STORE_OK && work->before != NULL)
         work->before (self, work->context);
@@ -258,7 +262,7 @@ static store_code_t write_dirty (pg_tables_t *self, void *context, store_error_t
 {
     const dirty_t *dirty = context;
     store_code_t code =
-        pg_writer_write (self->writer, dirty, &self->meta, &self->order, &self->removals, error);
+        pg_writer_write (self->writer, dirty, &self->meta, &self->order, &self->removing, error);
     self->meta.batch = dirty->batches[dirty->count - 1]->no;
     return code == STORE_OK ? delete_journal (self, self->epoch, self->stored.batch, error) : code;
 }
@@ -312,7 +316,7 @@ static store_code_t flush_recovered (pg_tables_t *self, recovery_t *recovery, st
         return STORE_OK;
     dirty_sort (&recovery->dirty);
     store_code_t code = pg_writer_write (self->writer, &recovery->dirty, &self->meta, &self->order,
-                                         &self->removals, error);
+                                         &self->removing, error);
     dirty_free (&recovery->dirty);
     return code;
 }
