@@ -86,7 +86,8 @@ void cancels_go (cancels_t *self)
     go_again (self);
 }
 
-/* A principal has half of them at most, so that nobody takes what is for the others. */
+/* A principal has half as many at most, in all its namespaces together: one alone takes no
+ * namespace's for itself. Two of them can. */
 static cancel_t *make (cancels_t *self, account_t *account)
 {
     const uint64_t most = self->settings->numbers[SETTING_CANCELS_MAX];

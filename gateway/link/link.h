@@ -89,9 +89,9 @@ int link_tally (link_t *self, link_call_t call, const tmq_filter_t *in, tmq_erro
 int link_cancel (link_t *self, link_call_t call, const tmq_id_t *id, const char *message,
                  tmq_error_t *error);
 /* Cancels a task for nobody: what comes of it is not waited for. It is repeated until the broker
- * has settled it, also when that is away; so many as 'cancels_max' are kept, of an account half
- * of them. message is static, owner (may be NULL) is copied. False: there is no room for it, and
- * nothing was done. */
+ * has settled it, also when that is away; so many as 'cancels_max' are kept, and of an account, by
+ * all links together, half as many. message is static, owner (may be NULL) is copied. False: there
+ * is no room for it, and nothing was done. */
 bool link_cancel_kept (link_t *self, account_t *account, const char *owner, const tmq_id_t *id,
                        const char *message);
 /* One completion for each id. TMQ_OVERLOADED: as many are waited for as 'wait_ids_max' allows. */

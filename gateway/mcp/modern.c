@@ -243,7 +243,7 @@ static void cancel_theirs (call_t *call, const tmq_task_t *task)
 {
     static const tmq_error_t full = {
         .code = TMQ_OVERLOADED,
-        .text = "as many cancels wait as 'cancels_max' allows, or half of them are yours"};
+        .text = "as many cancels wait as 'cancels_max' allows, or half as many are yours"};
     if (tmq_status_terminal (task->status) || follow_cancel (call, "cancelled by its caller"))
         call_done (call);
     else
