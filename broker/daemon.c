@@ -32,6 +32,7 @@
 enum {
     LINGER_MS = 1000,      /* for the last answers of a clean stop */
     DAMAGED_LOG_MS = 1000, /* between two lines that name what is damaged */
+    CLOSE_MS = 8000,       /* for a database to take what is written back; the journal has it */
     EXPORT_STOP_MS = 1500, /* for the last lines of tasks.jsonl and events.jsonl at a clean stop */
     STORE_NAME_SIZE = 16,
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
@@ -572,11 +573,18 @@ exits_t daemon_start (daemon_t *self)
     return code;
 }
 
-/* One that is out of reach cannot be told of the end, and needs not: nothing is lost by that. */
-static exits_t close_store (store_t **store, exits_t code)
+/* One that is out of reach cannot be told of the end, and needs not: nothing is lost by that. What
+ * is written back to a server that takes nothing is in the journal. */
+static exits_t close_store (daemon_t *self, exits_t code)
 {
     store_error_t error = {STORE_OK, ""};
-    store_code_t closed = store_close (store, &error);
+    start_stop_t stop = {.text = "stopped while the store took nothing of what is written back",
+                         .told = true,
+                         .ms = CLOSE_MS};
+    if (code == EXITS_OK && store_valid_until (self->store) != INT64_MAX)
+        (void) start_stop_begin (&stop);
+    store_code_t closed = store_close (&self->store, &error);
+    start_stop_end (&stop);
     if (closed == STORE_OK || code != EXITS_OK)
         return code;
     if (closed == STORE_ERROR_AWAY)
@@ -588,6 +596,8 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
 {
     store_error_t error = {STORE_OK, ""};
     bar_lift (&self->followers); /* so that they can end */
+    if (self->store != NULL)
+        store_end_patience (self->store);
     server_free (&self->server);
     free (self->redact);
     self->reload_close (self);
@@ -598,10 +608,8 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->access != NULL)
         access_requests_free (&self->requests);
     access_file_free (&self->access);
-    if (self->store != NULL) {
+    if (self->store != NULL)
         store_flush (self->store);
-        store_end_patience (self->store);
-    }
     event_log_stop (self->events);
     exporter_free (&self->exporter);
     event_log_free (&self->events);
@@ -614,7 +622,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->store != NULL && store_check (self->store, &error) != STORE_OK && code == EXITS_OK)
         code = exits_fail (exits_of_store (error.code), error.text);
     if (self->store != NULL)
-        code = close_store (&self->store, code);
+        code = close_store (self, code);
     zsys_shutdown ();
     if (self->has_key_change)
         key_change_close (&self->key_change);

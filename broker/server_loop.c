@@ -72,13 +72,19 @@ static bool take_slice (server_t *self)
     return false;
 }
 
+/* One that gave up at a lock, or took too long, is answered so, and nothing else is. */
+static void notice_away (server_t *self, const read_t *read)
+{
+    if (read->away && store_away_ms (self->options.store) > 0)
+        store_reach_missed (&self->tenure, self->engine, self->now);
+}
+
 static bool take_found (server_t *self)
 {
     read_t *read;
     while ((read = finder_done (self->finder)) != NULL) {
         self->reads--;
-        if (read->away)
-            store_reach_missed (&self->tenure, self->engine, self->now);
+        notice_away (self, read);
         engine_read_done (self->engine, read, self->now);
     }
     return false;
@@ -91,8 +97,7 @@ static bool take_reads (server_t *self)
         self->reads--;
         bool goes_on = read->error == STORE_OK || read->error == STORE_ERROR_FULL ||
                        read->error == STORE_ERROR_DAMAGED || read->away;
-        if (read->away)
-            store_reach_missed (&self->tenure, self->engine, self->now);
+        notice_away (self, read);
         if (!goes_on) {
             store_error_t error;
             error.code = (store_code_t) read->error;

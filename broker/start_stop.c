@@ -47,7 +47,7 @@ static void *watch (void *context)
             told_ms = INT64_MAX;
         else if (told_ms == INT64_MAX)
             told_ms = now_ms;
-        else if (now_ms - told_ms >= START_STOP_MS)
+        else if (now_ms - told_ms >= (self->ms > 0 ? self->ms : START_STOP_MS))
             end (self);
     }
     return NULL;

@@ -10,18 +10,20 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { START_STOP_MS = 1000 /* for the start to notice it by itself */ };
 
 typedef struct start_stop {
     const char *text; /* of the log, when it ends there; NULL: it is a start */
     bool told;        /* the signal came before */
+    int64_t ms;       /* in place of START_STOP_MS; 0: that */
     pthread_t thread;
     int end_fd;
     bool runs;
 } start_stop_t;
 
-/* Begins to watch: when SIGTERM or SIGINT, which are blocked, is pending for START_STOP_MS, the
+/* Begins to watch: when SIGTERM or SIGINT, which are blocked, is pending for so long, the
  * process ends with exit code 0. False: no thread or descriptor. One that watches already goes
  * on. */
 bool start_stop_begin (start_stop_t *self);

@@ -91,8 +91,8 @@ store_code_t store_own (store_t *self, int stop_fd, boot_t *boot, store_error_t 
  * be told before, and nothing after (A99). INT64_MAX: nobody else ever can. It may rise at any time
  * and never falls. Never waits; any thread. */
 int64_t store_valid_until (store_t *self);
-/* For how many ms the data is out of reach by now; 0: it is not. It is never 0 while a read answers
- * STORE_ERROR_AWAY. Never waits; any thread. */
+/* For how many ms the data is out of reach by now; 0: it is not. A read that gave up at somebody's
+ * lock, or took too long, answers STORE_ERROR_AWAY without it. Never waits; any thread. */
 int64_t store_away_ms (store_t *self);
 /* A commit of so many inputs is worth less than its hand-over to another thread, so the server's
  * may do it by itself (A16). 0: a commit may wait for a network, so that one never does. */

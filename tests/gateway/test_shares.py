@@ -39,6 +39,16 @@ def spooled(gateway):
     return sizes
 
 
+def sleeps(gateway):
+    """Nothing is left for any of its threads to do."""
+    tasks = f"/proc/{gateway.process.pid}/task"
+    for task in os.listdir(tasks):
+        with open(f"{tasks}/{task}/stat", encoding="ascii") as file:
+            if file.read().rpartition(")")[2].split()[0] != "S":
+                return False
+    return True
+
+
 def named(answer, status, kind, key):
     told = check_problem(answer, status, kind)
     assert key in told["detail"], told
@@ -125,7 +135,7 @@ def try_vain(broker):
             one.send(bytes(MIB + MIB // 2))
         # Seen from outside: the gateway's own numbers wait for the broker, too.
         eventually("both are whole", lambda: spooled(gateway).count(MIB + MIB // 2) == 2)
-        time.sleep(0.5)  # the thread that wrote tells the loop
+        eventually("the gateway knows", lambda: sleeps(gateway))
         named(upload(gateway, cid, MIB + MIB // 4).answer(), 503, "busy", "spool_bytes_max")
         broker.process.send_signal(signal.SIGCONT)
         check("nobody gave way", number_of(gateway, "taskmq_gateway_uploads_displaced_total"), 0)

@@ -136,6 +136,10 @@ static void take_name (world_t *world, const vault_ask_t *ask)
     if (row == NULL || touched) {
         return;
     }
+    if (row->touched_ms != ask->touched_ms) {
+        sim_fail (world, "R8: blob %u is removed, and was touched %lld ms ago", ask->blob,
+                  (long long) (world->mono_ms - row->touched_ms));
+    }
     depot_check_collected (world, ask->blob);
     row->whole = false;
 }

@@ -6,7 +6,7 @@
  * least: behind a first host that is gone and swallows everything, each connection of an owner took
  * longer than a short lease. So the one that answered last comes first, and each gets a part of the
  * lease only; where that was too short for one, each gets all of its time, but for those that
- * refused for good. Any thread.
+ * refused for good. Whoever judges a refusal (pg_refusal.h) asks them once more. Any thread.
  *
  * Names are looked up within libpq, on the thread that connects and without a time limit. */
 #ifndef TASKMQ_STORE_PG_HOSTS_H

@@ -17,6 +17,10 @@ enum {
     OTHERS = 077 /* rights that nobody but its owner may have */
 };
 
+/* DEFAULT_PGSOCKET_DIR of Debian's libpq, which looks for "localhost" then (libpq, "The Password
+ * File"). */
+static const char USUAL_SOCKET[] = "/var/run/postgresql";
+
 static bool is_readable (const char *path)
 {
     int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -61,11 +65,11 @@ static const char *setting (const PQconninfoOption *options, const char *keyword
     return "";
 }
 
-/* The host as a line has it: the usual socket is "localhost" there. */
+/* The host as a line has it: the usual socket is "localhost" there, also where it is named. */
 static const char *line_host (const PGconn *db, const PQconninfoOption *options)
 {
     bool usual = setting (options, "host")[0] == '\0' && setting (options, "hostaddr")[0] == '\0';
-    return usual ? "localhost" : PQhost (db);
+    return usual || strcmp (PQhost (db), USUAL_SOCKET) == 0 ? "localhost" : PQhost (db);
 }
 
 void pg_passfile_explain (PGconn *db, bool named, char why[PG_PASSFILE_WHY_SIZE])

@@ -39,6 +39,7 @@ pg_readers_t *pg_readers_new (pg_store_t *store)
     for (size_t i = 0; i < PG_READERS_LINKS; i++) {
         pg_desk_t *desk = &self->desks[i];
         pg_link_init (&desk->link, &store->target, "reader", PG_READ_TEXTS, PG_READ_STATEMENTS);
+        desk->link.wait_ms_max = SILENCE_MS;
         desk->arena = arena_new (UNPACKED_MAX);
         if (desk->arena == NULL)
             abort ();
@@ -296,29 +297,37 @@ static bool are_over (const tries_t *self, const pg_store_t *store)
     return clock_ms (CLOCK_MONOTONIC) - self->since_ms >= most_ms;
 }
 
+/* Of the next statement. */
+static int32_t timeout_of (const tries_t *self, const pg_store_t *store)
+{
+    bool ends = atomic_load (&store->base.hurries);
+    return ends && self->timeout_ms > PG_READERS_TRIES_END_MS ? PG_READERS_TRIES_END_MS
+                                                              : self->timeout_ms;
+}
+
 static store_code_t page_run (pg_page_t *self, pg_page_kind_t *kind, tries_t *tries,
                               store_error_t *error)
 {
     pg_readers_t *readers = self->store->readers;
     self->desk = desk_take (readers);
     int64_t begun_ms = clock_ms (CLOCK_MONOTONIC);
-    store_code_t code = page_do (self, kind, tries->timeout_ms, error);
+    store_code_t code = page_do (self, kind, timeout_of (tries, self->store), error);
     bool locked = code == STORE_ERROR_BUSY && self->desk->link.locked;
     desk_give (readers, self->desk);
+    if (code == STORE_ERROR_AWAY)
+        pg_store_lost (self->store, error);
     if (code != STORE_ERROR_BUSY)
         tries->since_ms = 0;
     else if (tries->since_ms == 0)
         tries->since_ms = begun_ms;
     if (code == STORE_ERROR_BUSY && (locked || are_over (tries, self->store)))
-        code = error->code = STORE_ERROR_AWAY;
+        code = error->code = STORE_ERROR_AWAY; /* for this read: the database is there */
     if (code == STORE_ERROR_BUSY) { /* nothing of the statement counts: once more, with patience */
         if (tries->timeout_ms < PG_READERS_TIMEOUT_MS_MAX)
             tries->timeout_ms *= 2;
         nanosleep (&(struct timespec){.tv_nsec = PAUSE_MS * 1000000}, NULL);
         return STORE_OK;
     }
-    if (code == STORE_ERROR_AWAY)
-        pg_store_lost (self->store, error);
     return code;
 }
 

@@ -21,7 +21,7 @@ enum {
     PG_READERS_TIMEOUT_MS = 500,       /* of a statement, at first … */
     PG_READERS_TIMEOUT_MS_MAX = 32000, /* … and at most */
     PG_READERS_TRIES_MS = 60000,       /* of one page, then it is out of reach … */
-    PG_READERS_TRIES_END_MS = 5000     /* … and when the process ends */
+    PG_READERS_TRIES_END_MS = 5000 /* … and when the process ends, behind what is asked already */
 };
 
 typedef struct pg_readers pg_readers_t;

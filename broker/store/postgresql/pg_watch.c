@@ -34,8 +34,9 @@ static const char *const TEXTS[STATEMENTS] = {
     [STANDBYS] = ("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database ()"
                   " AND starts_with (application_name, 'taskmq ' || $1::text || ' ')"),
     /* Without a truncation, which would lock commits out. Autovacuum comes once a minute, and the
-     * journal is deleted as fast as it is written. */
-    [VACUUM] = "VACUUM (TRUNCATE false) journal",
+     * journal is deleted as fast as it is written. None waits for another one, perhaps ours, that
+     * the server still does for a connection that was closed. */
+    [VACUUM] = "VACUUM (TRUNCATE false, SKIP_LOCKED) journal",
 };
 
 void pg_watch_init (pg_watch_t *self, pg_store_t *store)
@@ -107,9 +108,9 @@ static void vacuum (pg_watch_t *self, pg_store_t *store)
     pg_link_t *link = &self->kept->link;
     if (atomic_load (&store->deleted_bytes) < VACUUM_BYTES)
         return;
-    atomic_store (&store->deleted_bytes, 0);
     if (pg_link_ask (link, VACUUM, NULL, &ignored) != STORE_OK)
         return;
+    atomic_store (&store->deleted_bytes, 0);
     self->asked = link->opened;
     self->until_ms = clock_ms (CLOCK_MONOTONIC) + VACUUM_WAIT_MS;
 }
@@ -128,9 +129,9 @@ static bool is_vacuuming (pg_watch_t *self)
     if (answered)
         pg_link_answer (link, NULL, &ignored);
     if (late)
-        pg_link_close (link);
+        pg_link_close (link); /* the keeper opens it again, then it is looked */
     self->asked = 0;
-    return false;
+    return late;
 }
 
 static void look (pg_watch_t *self, pg_store_t *store)
