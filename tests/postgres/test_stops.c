@@ -15,7 +15,12 @@
 #include "support/cmocka_all.h"
 #include "support/timing.h"
 
-enum { TASKS = 3, SHORT_MS = 500 /* for what is not answered */ };
+enum {
+    TASKS = 3,
+    SHORT_MS = 500, /* for what is not answered */
+    PAYLOAD = 100000,
+    LARGE_TASKS = 50 /* more of that than a socket takes */
+};
 
 /* Said by what watches a start, and by nobody who came back from a wait. */
 #define CUT_SHORT "stopped in the middle of a start"
@@ -355,6 +360,39 @@ static void test_a_state_that_is_read_again (void **state)
         stop_starting_over (does);
 }
 
+/* The session that writes back takes nothing any more, and more waits for it than lies in the
+ * buffers between: also what is sent has its end. The journal has it. */
+static void test_a_write_back_that_is_not_taken (void **state)
+{
+    (void) state;
+    static uint8_t payload[PAYLOAD];
+    tmq_receipt_t receipt;
+    tmq_submit_t task;
+    remove (stage.broker.log);
+    daemon_start (&stage.broker);
+    tmq_client_t *client = daemon_client (&stage.broker);
+    pid_t writer = (pid_t) postgres_number (
+        &stage.server, "SELECT pid FROM pg_stat_activity WHERE application_name LIKE"
+                       " 'taskmq write-back %'");
+    assert_true (writer > 0);
+    kill (writer, SIGSTOP);
+    for (int i = 0; i < LARGE_TASKS; i++) {
+        tmq_submit_init (&task);
+        task.queue = "stops";
+        task.payload = payload;
+        task.payload_bytes = sizeof payload;
+        assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    }
+    tmq_client_free (&client);
+    assert_stops (&stage.broker, false);
+    assert_true (daemon_logged (&stage.broker, "id=STOPPED-AWAY"));
+    kill (writer, SIGCONT);
+    daemon_start (&stage.broker);
+    daemon_stop (&stage.broker);
+    assert_int_equal (postgres_number (&stage.server, "SELECT count (*) FROM taskmq.task"),
+                      TASKS + LARGE_TASKS);
+}
+
 int main (int argc, char **argv)
 {
     unsigned percent = 100;
@@ -368,6 +406,7 @@ int main (int argc, char **argv)
         cmocka_unit_test (test_a_standby_that_waits),
         cmocka_unit_test (test_a_commit_that_is_given_up_again_and_again),
         cmocka_unit_test (test_a_state_that_is_read_again),
+        cmocka_unit_test (test_a_write_back_that_is_not_taken),
     };
     return cmocka_run_group_tests (tests, begin_all, end_all);
 }
