@@ -7,7 +7,7 @@
  * it, its session is ended there, and it is ended inside of texts that have many statements. What
  * is there then is one version and never half of one, and the next start has all that was there.
  *
- *     test_upgrade [--percent N] [--seed N]      CI: 1 percent of the moments, seed 1 */
+ *     test_upgrade [--percent N] [--seed N]      CI: 3 percent of the moments, seed 1 */
 #include <libpq-fe.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,7 +24,7 @@
 #include "tables.h"
 
 enum {
-    PERCENT = 1,
+    PERCENT = 3,
     VERSIONS_MAX = 16,
     MOMENTS_MIN = 20, /* a start has more of them */
     MOMENTS_MAX = 1000,
