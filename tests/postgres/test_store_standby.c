@@ -15,6 +15,7 @@
 
 #include "store/postgresql/database_options.h"
 #include "store/postgresql/pg_schema.h"
+#include "store/postgresql/pg_store.h"
 #include "store/wakeup.h"
 #include "store_fixture.h"
 #include "support/timing.h"
@@ -570,6 +571,59 @@ static void a_commit_notices_that_a_write_back_is_gone (void **state)
     a_lost_write_back_is_noticed_by (*state, "commits");
 }
 
+typedef struct submission {
+    fixture_t *f;
+    party_t *owner;
+} submission_t;
+
+static void *submit_third (void *context)
+{
+    const submission_t *self = context;
+    submit (self->f, self->owner, 3, STORE_ERROR_CUT);
+    return NULL;
+}
+
+/* … also of what is written back while a commit is in doubt, which may last. */
+static void a_doubt_knows_what_was_written_back_meanwhile (void **state)
+{
+    fixture_t *f = *state;
+    char uri[POSTGRES_URI_SIZE];
+    char sql[128];
+    pthread_t thread;
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
+    party_own (owner, STORE_OK);
+    submit (f, owner, 1, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
+    submit (f, owner, 2, STORE_OK);
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    snprintf (sql, sizeof sql, "BEGIN; SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE",
+              store_fixture_schema (f));
+    PQclear (PQexec (holder, sql));
+    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    submission_t third = {f, owner};
+    assert_int_equal (pthread_create (&thread, NULL, submit_third, &third), 0);
+    static const char WAITS[] = "SELECT count (*) FROM pg_stat_activity WHERE application_name LIKE"
+                                " 'taskmq commits %' AND wait_event_type = 'Lock' AND ";
+    char waits[256];
+    snprintf (waits, sizeof waits, "%squery LIKE 'WITH own%%'", WAITS);
+    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
+    end_sessions (f, "commits");
+    snprintf (waits, sizeof waits, "%squery LIKE 'SELECT 1 FROM fence%%'", WAITS);
+    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
+    store_flush (owner->store);
+    WAIT_FOR (atomic_load (&((pg_store_t *) owner->store)->known_written) == 3, TIMING_PATIENCE_MS);
+    do {
+        store_fixture_sql (f, "UPDATE written SET batch = 1");
+        timing_pause (100);
+    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
+    PQfinish (holder);
+    pthread_join (thread, NULL);
+    party_free (owner);
+}
+
 /* Until its process has ended an owner may beat once more: that takes nothing back. */
 static void a_beat_leaves_the_mark_of_a_cut (void **state)
 {
@@ -758,6 +812,7 @@ int main (void)
         TEST (a_write_back_notices_that_something_is_gone),
         TEST (a_beat_notices_that_a_write_back_is_gone),
         TEST (a_commit_notices_that_a_write_back_is_gone),
+        TEST (a_doubt_knows_what_was_written_back_meanwhile),
         TEST (a_beat_leaves_the_mark_of_a_cut),
         TEST (a_cut_marks_nothing_of_another_owner),
         TEST (an_epoch_of_the_same_number_is_another_one),

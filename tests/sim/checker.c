@@ -416,8 +416,9 @@ static void check_record (world_t *world, known_t *task, const Taskmq__Task *fou
         sim_fail (world, "A7: task %u shows version %llu, durable is %llu", index,
                   (unsigned long long) found->version, (unsigned long long) record->version);
     }
-    /* A reply may be old when it arrives: only what was asked after an end must show it. */
-    if (is_terminal (found->status) || (mark & 1) != 0) {
+    /* A reply may be old when it arrives: only what was asked after an end must show it, and after
+     * the last one: not where somebody has revived it since. */
+    if (is_terminal (found->status) || ((mark & 1) != 0 && !task->revived)) {
         learn_end (world, task, found->status);
     }
     learn_version (task, found->version);

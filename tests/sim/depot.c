@@ -514,6 +514,17 @@ static void judge_left (world_t *world)
     }
 }
 
+/* An answer about it is not here yet. The time for which a blob has to be idle is much longer than
+ * any answer takes; here both are short. */
+static bool is_asked_for (const sim_depot_t *self, uint32_t blob)
+{
+    const depot_job_t *job = self->jobs;
+    while (job != NULL && (job->kind != JOB_ERRAND || job->errand->blob[0] != blob)) {
+        job = job->next;
+    }
+    return job != NULL;
+}
+
 /* The same of the database, by its own times. */
 static void judge_stored (world_t *world)
 {
@@ -524,7 +535,7 @@ static void judge_stored (world_t *world)
         const vault_row_t *row = vault_find (world, i);
         blobs_name (i, &name);
         if (row != NULL && going->at_ms == 0 && world->mono_ms - row->touched_ms >= IDLE_MS &&
-            !engine_blob_is_needed (world->broker->engine, name.hash)) {
+            !is_asked_for (self, i) && !engine_blob_is_needed (world->broker->engine, name.hash)) {
             going->touched_ms = row->touched_ms;
             going->at_ms = world->mono_ms + rng_between (&world->rng, 0, JUDGING_MS_MAX);
         } else if (going->at_ms != 0 && !going->asked && world->mono_ms >= going->at_ms) {

@@ -349,6 +349,7 @@ static void settle (world_t *world)
             settle_later (world);
             return;
         }
+        self->settle_written = self->written;
         talk_ask (world, &self->commit, &(ask_t){.kind = ASK_SETTLE, .epoch = self->epoch});
     }
     switch (hear (world, &self->commit, &answer)) {

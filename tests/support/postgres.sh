@@ -139,9 +139,24 @@ lives ()
     esac
 }
 
-# The server first, so that it does not start what dies anew.
+# Whether it stands still, or is gone.
+stands ()
+{
+    state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || return 0
+    case "$state" in
+    '' | T | Z | X) return 0 ;;
+    esac
+    return 1
+}
+
+# The server stands still first, so that it makes no process that is not among those, and goes first,
+# so that it does not start what dies anew.
 kill_server ()
 {
+    kill -STOP "$1" 2>/dev/null || :
+    until stands "$1"; do
+        sleep 0.01
+    done
     pids="$1 $(cat "/proc/$1/task/$1/children" 2>/dev/null || :)"
     for pid in $pids; do
         kill -KILL "$pid" 2>/dev/null || :

@@ -200,15 +200,17 @@ static store_code_t be_alone (pg_commit_t *self, store_error_t *error)
     return code;
 }
 
-/* One try: on a new connection, or on one that is the only one. */
-static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *there,
-                                store_error_t *error)
+/* One try: on a new connection, or on one that is the only one. *known: what was acknowledged when
+ * this server was asked, and not when the doubt began: meanwhile more may have been written back. */
+static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known,
+                                pg_whole_t *there, store_error_t *error)
 {
     store_code_t code = alone ? be_alone (self, error) : pg_link_open (&self->link, error);
     if (code == STORE_OK)
         code = pg_link_begin (&self->link, error);
     if (code == STORE_OK)
         code = beat_and_lock (self, error);
+    *known = pg_commit_whole (self->store);
     if (code == STORE_OK)
         code = read_newest (self, there, error);
     if (code == STORE_OK)
@@ -223,13 +225,13 @@ static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *there
 }
 
 /* Waits until the database answers, however long that takes. */
-static store_code_t find_newest (pg_commit_t *self, bool alone, pg_whole_t *there,
-                                 store_error_t *error)
+static store_code_t find_newest (pg_commit_t *self, bool alone, pg_whole_t *known,
+                                 pg_whole_t *there, store_error_t *error)
 {
     store_code_t code;
     int64_t wait_ms = AGAIN_MS;
     while (true) {
-        code = ask_newest (self, alone, there, error);
+        code = ask_newest (self, alone, known, there, error);
         if (code != STORE_ERROR_AWAY && code != STORE_ERROR_BUSY && code != STORE_ERROR_FULL)
             return code;
         if (code == STORE_ERROR_AWAY)
@@ -247,9 +249,9 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool never, bool 
                             store_error_t *error)
 {
     char text[128];
+    pg_whole_t known;
     pg_whole_t there;
-    const pg_whole_t known = pg_commit_whole (self->store);
-    store_code_t code = find_newest (self, never, &there, error);
+    store_code_t code = find_newest (self, never, &known, &there, error);
     if (code == STORE_OK)
         code = pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
     if (code != STORE_OK)
