@@ -202,8 +202,8 @@ static store_code_t be_alone (pg_commit_t *self, store_error_t *error)
 
 /* One try: on a new connection, or on one that is the only one. *known: what was acknowledged when
  * this server was asked, and not when the doubt began: meanwhile more may have been written back. */
-static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known,
-                                pg_whole_t *there, store_error_t *error)
+static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known, pg_whole_t *there,
+                                store_error_t *error)
 {
     store_code_t code = alone ? be_alone (self, error) : pg_link_open (&self->link, error);
     if (code == STORE_OK)
