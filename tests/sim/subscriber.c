@@ -308,7 +308,10 @@ static void subscriber_tick (client_t *client)
 uint64_t subscriber_upto (const client_t *client)
 {
     const subscriber_t *subscriber = client->state;
-    return subscriber == NULL ? 0 : subscriber->taken;
+    if (subscriber == NULL || (subscriber->mirrors && !subscriber->mirrored)) {
+        return 0; /* its snapshot has not come whole */
+    }
+    return subscriber->taken;
 }
 
 void subscriber_check (client_t *client)
