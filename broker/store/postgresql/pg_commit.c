@@ -201,7 +201,7 @@ static store_code_t be_alone (pg_commit_t *self, store_error_t *error)
 }
 
 /* One try: on a new connection, or on one that is the only one. *known: what was acknowledged when
- * this server was asked, and not when the doubt began: meanwhile more may have been written back. */
+ * this server was asked, not when the doubt began: more may have been written back meanwhile. */
 static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known, pg_whole_t *there,
                                 store_error_t *error)
 {
