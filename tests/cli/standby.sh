@@ -144,6 +144,8 @@ logged a AUDIT-MISSING && fail 'its own record was there'
 
 broker b --standby
 eventually logged b id=DATABASE-STANDBY
+signal worker TERM # it would be somebody else below, as soon as it connects again
+ended worker 0
 printf 'me uid:%s operator\nfarm uid:12345 worker(*)\n' "$(id -u)" >access.new
 chmod 600 access.new
 cp -p access.new a/data/access
@@ -187,6 +189,7 @@ run 0 taskctl get "$last"
 
 # --- an owner that stands still: taken over from, and it ends when it wakes up
 
+spawn worker taskctl work mail -- tr a-z A-Z
 broker b --standby
 eventually logged b id=DATABASE-STANDBY
 signal a STOP
