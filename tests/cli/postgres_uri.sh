@@ -4,6 +4,7 @@
 # shellcheck disable=SC2154 # by lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# shellcheck disable=SC2119 # without settings
 start_postgres
 
 check () # EXIT [OPTION...]
@@ -59,6 +60,7 @@ rm -rf .taskmq
 sql "ALTER ROLE taskmq PASSWORD 'hidden'"
 printf 'local all taskmq scram-sha-256\nlocal all postgres trust\n' >"$postgres_home/data/pg_hba.conf"
 sql 'SELECT pg_reload_conf ()'
+# shellcheck disable=SC2317 # eventually calls it
 asks () { ! "$postgres_programs/psql" -X -q -w -h "$postgres_home" -U taskmq -d taskmq -c ''; }
 eventually asks
 export HOME="$room/home"
