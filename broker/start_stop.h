@@ -4,7 +4,8 @@
 
 /* A start that waits for a database may be told to stop at any moment, also inside a call that does
  * not come back: libpq looks up names, a server stands still. Nothing is acknowledged then, so the
- * process may end where it is. */
+ * process may end where it is. So may one that reads its state again, and one that only closes the
+ * store: what was acknowledged is in its journal. */
 #ifndef TASKMQ_START_STOP_H
 #define TASKMQ_START_STOP_H
 
