@@ -578,10 +578,12 @@ exits_t daemon_start (daemon_t *self)
 static exits_t close_store (daemon_t *self, exits_t code)
 {
     store_error_t error = {STORE_OK, ""};
-    start_stop_t stop = {.text = "stopped while the store took nothing of what is written back",
+    start_stop_t stop = {.text = "the store was not closed in time: what is not written back is in "
+                                 "its journal",
                          .told = true,
-                         .ms = CLOSE_MS};
-    if (code == EXITS_OK && store_valid_until (self->store) != INT64_MAX)
+                         .ms = CLOSE_MS,
+                         .code = code};
+    if (store_valid_until (self->store) != INT64_MAX)
         (void) start_stop_begin (&stop);
     store_code_t closed = store_close (&self->store, &error);
     start_stop_end (&stop);

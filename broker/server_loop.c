@@ -366,6 +366,8 @@ static void deliver (server_t *self)
 {
     output_t output;
     note_deeds (self);
+    if (tenure_has_end (&self->tenure))
+        tenure_hear (&self->tenure, store_valid_until (self->options.store));
     while (engine_output_next (self->engine, &output)) {
         if (store_reach_ended (&self->tenure, self->engine)) {
             engine_output_kept (self->engine, &output);

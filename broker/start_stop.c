@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "exits.h"
 #include "log/log.h"
 #include "store/wakeup.h"
 #include "timestamp.h"
@@ -31,8 +30,8 @@ static _Noreturn void end (const start_stop_t *self)
                self->text != NULL
                    ? self->text
                    : "stopped in the middle of a start, which did not hear of it in time",
-               LOG_FIELDS (LOG_NUMBER ("exit", EXITS_OK)));
-    _exit (EXITS_OK);
+               LOG_FIELDS (LOG_NUMBER ("exit", self->code)));
+    _exit (self->code);
 }
 
 static void *watch (void *context)

@@ -13,19 +13,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "exits.h"
+
 enum { START_STOP_MS = 1000 /* for the start to notice it by itself */ };
 
 typedef struct start_stop {
     const char *text; /* of the log, when it ends there; NULL: it is a start */
     bool told;        /* the signal came before */
     int64_t ms;       /* in place of START_STOP_MS; 0: that */
+    exits_t code;     /* it ends with: 0, as asked, or what had failed before */
     pthread_t thread;
     int end_fd;
     bool runs;
 } start_stop_t;
 
 /* Begins to watch: when SIGTERM or SIGINT, which are blocked, is pending for so long, the
- * process ends with exit code 0. False: no thread or descriptor. One that watches already goes
+ * process ends with the code. False: no thread or descriptor. One that watches already goes
  * on. */
 bool start_stop_begin (start_stop_t *self);
 /* From now on somebody else hears them. Also of one that did not begin; zeroed memory is such. */

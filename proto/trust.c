@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { PATH_BYTES_TOLD = 80 };
+
 trust_t trust_directory (const struct stat *status, bool named)
 {
     if (!named && status->st_uid != geteuid () && status->st_uid != 0)
@@ -16,17 +18,26 @@ trust_t trust_directory (const struct stat *status, bool named)
     return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0 ? TRUST_WRITABLE : TRUST_GOOD;
 }
 
-/* Why a .taskmq on the way was not taken. */
+/* Why a .taskmq on the way was not taken. Of a long path its end is told: the reason has to fit. */
 static void ignore (char reason[TRUST_REASON_SIZE], const char *path, const struct stat *status,
                     trust_t trust)
 {
+    const size_t length = strlen (path);
+    const char *cut = "";
+    if (length > PATH_BYTES_TOLD) {
+        cut = "...";
+        path += length - PATH_BYTES_TOLD;
+        while (((unsigned char) *path & 0xC0) == 0x80) /* the rest of a character that was cut */
+            path++;
+    }
     if (trust == TRUST_FOREIGN)
         snprintf (reason, TRUST_REASON_SIZE,
-                  "ignored %s: it belongs to uid %ld, not to you; if you mean it say -e", path,
-                  (long) status->st_uid);
+                  "ignored %s%.*s: it belongs to uid %ld, not to you; if you mean it say -e", cut,
+                  PATH_BYTES_TOLD, path, (long) status->st_uid);
     else
-        snprintf (reason, TRUST_REASON_SIZE, "ignored %s: others may write in it; chmod go-w %s",
-                  path, path);
+        snprintf (reason, TRUST_REASON_SIZE,
+                  "ignored %s%.*s: others may write in it; chmod go-w that directory", cut,
+                  PATH_BYTES_TOLD, path);
 }
 
 char *trust_nearest (char ignored[TRUST_REASON_SIZE])

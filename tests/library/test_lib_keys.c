@@ -458,6 +458,28 @@ static void the_order_of_places (void **state)
     unlink (in_home ("profile"));
 }
 
+/* Also where its path is longer than a hint: what to do is told whole. */
+static void a_planted_directory_lies_deep (void **state)
+{
+    (void) state;
+    tmq_client_options_t options;
+    tmq_client_t *client;
+    tmq_error_t error;
+    char path[PATH_MAX];
+    const int length = snprintf (path, sizeof path, "%s/%0200d", home, 0);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (chdir (path), 0);
+    snprintf (path + length, sizeof path - (size_t) length, "/.taskmq");
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (chmod (path, 0777), 0);
+    tmq_client_options_init (&options);
+    options.fail_fast = true;
+    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_UNREACHABLE);
+    assert_says (error.hint, "ignored ...0");
+    assert_says (error.hint, "0/.taskmq: others may write in it; chmod go-w that directory");
+    assert_int_equal (chdir ("/"), 0);
+}
+
 /* A .taskmq that somebody else may have planted is passed over, and named. */
 static void a_planted_directory_is_ignored (void **state)
 {
@@ -528,6 +550,7 @@ int main (void)
         cmocka_unit_test (the_brokers_next_key_is_followed),
         cmocka_unit_test (a_profile_is_loaded),
         cmocka_unit_test (the_order_of_places),
+        cmocka_unit_test (a_planted_directory_lies_deep),
         cmocka_unit_test (a_planted_directory_is_ignored),
     };
     return cmocka_run_group_tests (tests, set_up, tear_down);

@@ -24,7 +24,6 @@ enum {
     FAULT_MS_MAX = 600,
     PAUSES = 80,
     PAUSE_MS_MAX = 2500,
-    PIDS_MAX = 64,
     END_MS = 180000
 };
 
@@ -84,22 +83,6 @@ static void test_connections_that_are_cut (void **state)
     proxy_free (proxy);
 }
 
-/* The server and all its sessions. */
-static size_t signal_server (const postgres_t *server, int signal)
-{
-    char path[96];
-    int pids[PIDS_MAX];
-    size_t count = 0;
-    snprintf (path, sizeof path, "/proc/%d/task/%d/children", (int) server->pid, (int) server->pid);
-    FILE *file = fopen (path, "r");
-    assert_non_null (file);
-    kill (server->pid, signal);
-    while (count < PIDS_MAX && fscanf (file, "%d", &pids[count]) == 1)
-        kill (pids[count++], signal);
-    fclose (file);
-    return count;
-}
-
 static void test_a_database_that_stands_still (void **state)
 {
     (void) state;
@@ -109,9 +92,9 @@ static void test_a_database_that_stands_still (void **state)
     begin (&load, &stage);
     pid_t broker = stage.broker.pid;
     for (unsigned i = 0; i < stage_part (PAUSES, percent); i++) {
-        assert_true (signal_server (&stage.server, SIGSTOP) > 0);
+        postgres_signal (&stage.server, SIGSTOP);
         timing_pause ((uint32_t) rand_r (&seed) % PAUSE_MS_MAX);
-        signal_server (&stage.server, SIGCONT);
+        postgres_signal (&stage.server, SIGCONT);
         timing_pause ((uint32_t) rand_r (&seed) % FAULT_MS_MAX);
     }
     finish (&load, &stage, broker);

@@ -8,6 +8,7 @@
  * told of a gap.
  *
  *     test_promotion [--percent N] [--seed N]      CI: 4 percent, seed 1 */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ enum {
     AWAY_MS_MAX = 500,
     ROLLBACK = 16,
     ASK_MS = 50,
+    TAKEN_MS = 200, /* for a submit to be on its way to the database */
     TASKS = 40,
     TASKS_LOST = 25
 };
@@ -155,6 +157,58 @@ static void test_a_synchronous_standby (void **state)
     cluster_finish (&pair.cluster, &load);
     print_message ("%u promotions: of a synchronous standby\n", promotions);
     finish (&pair);
+}
+
+typedef struct submission {
+    tmq_client_t *client;
+    tmq_id_t id;
+} submission_t;
+
+static void *submit_one (void *context)
+{
+    submission_t *self = context;
+    self->id = stage_submit (self->client, "promotion");
+    return NULL;
+}
+
+/* The primary stands still, in the middle of a commit, and its kernel answers for it: no connection
+ * is lost. The commit is not waited for there once the owner has found the promoted one whole. */
+static void test_a_primary_that_stands_still (void **state)
+{
+    (void) state;
+    pair_t pair;
+    pthread_t thread;
+    char uri[2 * POSTGRES_URI_SIZE];
+    daemon_t *broker = &pair.cluster.stage.broker;
+    memset (&pair, 0, sizeof pair);
+    setenv ("TASKMQD_DATABASE_FAILOVER", "synchronous", 1);
+    stage_init (&pair.cluster.stage, SYNCHRONOUS);
+    postgres_init_standby (&pair.standby, primary_of (&pair));
+    memcpy (pair.standby.settings, ASYNCHRONOUS, sizeof ASYNCHRONOUS); /* it stays alone */
+    postgres_start (&pair.standby);
+    wait_streams (&pair);
+    snprintf (uri, sizeof uri, "postgresql:///taskmq?host=%s,%s&port=5432,5432&user=taskmq",
+              primary_of (&pair)->home, pair.standby.home);
+    broker->arguments[3] = uri;
+    daemon_start (broker);
+    const pid_t pid = broker->pid;
+    submission_t submission = {.client = daemon_client (broker)};
+    stage_submit (submission.client, "promotion");
+    postgres_signal (primary_of (&pair), SIGSTOP);
+    assert_int_equal (pthread_create (&thread, NULL, submit_one, &submission), 0);
+    timing_pause (TAKEN_MS);
+    free (postgres_sql (&pair.standby, "SELECT pg_promote (true, 60)"));
+    pthread_join (thread, NULL);
+    WAIT_FOR (postgres_number (&pair.standby, "SELECT count (*) FROM taskmq.task") == 2,
+              TIMING_PATIENCE_MS);
+    assert_int_equal (broker->pid, pid);
+    postgres_end (primary_of (&pair), SIGKILL);
+    stage_submit (submission.client, "promotion");
+    tmq_client_free (&submission.client);
+    daemon_stop (broker);
+    unsetenv ("TASKMQD_DATABASE_FAILOVER");
+    postgres_destroy (&pair.standby);
+    stage_destroy (&pair.cluster.stage);
 }
 
 /* Asynchronous. */
@@ -504,6 +558,7 @@ int main (int argc, char **argv)
     stage_arguments (argc, argv, &percent, &seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_a_standby_that_takes_the_password_is_passed_by),
+        cmocka_unit_test (test_a_primary_that_stands_still),
         cmocka_unit_test (test_a_synchronous_standby),
         cmocka_unit_test (test_an_asynchronous_standby),
     };

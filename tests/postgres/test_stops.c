@@ -25,17 +25,6 @@ enum {
 /* Said by what watches a start, and by nobody who came back from a wait. */
 #define CUT_SHORT "stopped in the middle of a start"
 
-/* The server stands still, or goes on, with each process of it; one may end meanwhile. */
-static void signal_server (const postgres_t *server, int signal)
-{
-    char command[200];
-    snprintf (command, sizeof command,
-              "kill -%d %d && for pid in $(cat /proc/%d/task/%d/children); do"
-              " kill -%d $pid 2>/dev/null || :; done",
-              signal, (int) server->pid, (int) server->pid, (int) server->pid, signal);
-    assert_int_equal (system (command), 0);
-}
-
 static void spawn (daemon_t *broker)
 {
     remove (broker->log);
@@ -115,7 +104,7 @@ typedef enum server_does {
 static void let_server (server_does_t does)
 {
     if (does == SERVER_STANDS_STILL)
-        signal_server (&stage.server, SIGSTOP);
+        postgres_signal (&stage.server, SIGSTOP);
     if (does == SERVER_ENDS)
         postgres_end (&stage.server, SIGKILL);
 }
@@ -123,7 +112,7 @@ static void let_server (server_does_t does)
 static void mend_server (server_does_t does)
 {
     if (does == SERVER_STANDS_STILL)
-        signal_server (&stage.server, SIGCONT);
+        postgres_signal (&stage.server, SIGCONT);
     if (does == SERVER_ENDS)
         postgres_start (&stage.server);
 }

@@ -13,171 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/postgresql/database_options.h"
-#include "store/postgresql/pg_schema.h"
-#include "store/postgresql/pg_store.h"
+#include "party.h"
 #include "store/wakeup.h"
-#include "store_fixture.h"
 #include "support/timing.h"
 #include "timestamp.h"
-
-enum { LEASE_MS = 2000, SAID_SIZE = 512 };
-
-/* One broker's store, on a directory of its own, that is owned on a thread of its own. */
-typedef struct party {
-    char directory[64];
-    store_options_t options;
-    database_options_t database;
-    store_t *store;
-    boot_t boot;
-    store_code_t code;
-    store_error_t error;
-    int stop_fd;
-    int64_t owned_at; /* mono, when store_own returned */
-    pthread_t thread;
-    pthread_mutex_t lock;
-    char said[DATABASE_PINNED + 1][SAID_SIZE];
-    _Atomic (store_code_t) failed_with;
-    atomic_bool cut; /* … once, whatever came behind it */
-    atomic_bool done;
-} party_t;
-
-static void say (void *context, database_word_t word, const char *text)
-{
-    party_t *self = context;
-    pthread_mutex_lock (&self->lock);
-    snprintf (self->said[word], SAID_SIZE, "%s", text);
-    pthread_mutex_unlock (&self->lock);
-}
-
-static bool was_said (party_t *self, database_word_t word, const char *words)
-{
-    pthread_mutex_lock (&self->lock);
-    bool found = self->said[word][0] != '\0' && strstr (self->said[word], words) != NULL;
-    pthread_mutex_unlock (&self->lock);
-    return found;
-}
-
-static void failed (void *context, const store_error_t *error)
-{
-    party_t *self = context;
-    atomic_store (&self->failed_with, error->code);
-    if (error->code == STORE_ERROR_CUT)
-        atomic_store (&self->cut, true);
-}
-
-/* directory: NULL for a new one. */
-static party_t *party_new (const fixture_t *f, bool standby, const char *directory)
-{
-    party_t *self = calloc (1, sizeof *self);
-    assert_non_null (self);
-    pthread_mutex_init (&self->lock, NULL);
-    if (directory == NULL)
-        directory_make (self->directory);
-    self->options = f->options;
-    self->options.directory = directory == NULL ? self->directory : directory;
-    self->options.failed = failed;
-    self->options.notify_context = self;
-    self->database = *store_fixture_options (f);
-    self->database.standby = standby;
-    self->database.lease_ms = LEASE_MS;
-    self->database.say = say;
-    self->database.context = self;
-    self->options.database = &self->database;
-    self->stop_fd = wakeup_new ();
-    return self;
-}
-
-static void *party_run (void *context)
-{
-    party_t *self = context;
-    self->code = store_open (&self->store, "postgresql", &self->options, &self->boot, &self->error);
-    if (self->code == STORE_OK)
-        self->code = store_own (self->store, self->stop_fd, &self->boot, &self->error);
-    self->owned_at = clock_ms (CLOCK_MONOTONIC);
-    atomic_store (&self->done, true);
-    return NULL;
-}
-
-static void party_begin (party_t *self)
-{
-    atomic_store (&self->done, false);
-    assert_int_equal (pthread_create (&self->thread, NULL, party_run, self), 0);
-}
-
-static void party_end (party_t *self, store_code_t expected)
-{
-    pthread_join (self->thread, NULL);
-    if (self->code != expected)
-        fail_msg ("%d in place of %d: %s", self->code, expected, self->error.text);
-}
-
-static void party_own (party_t *self, store_code_t expected)
-{
-    party_begin (self);
-    party_end (self, expected);
-}
-
-static store_code_t party_close (party_t *self)
-{
-    store_error_t error = {STORE_OK, ""};
-    return self->store == NULL ? STORE_OK : store_close (&self->store, &error);
-}
-
-static void party_free (party_t *self)
-{
-    party_close (self);
-    if (self->directory[0] != '\0')
-        directory_remove (self->directory);
-    close (self->stop_fd);
-    pthread_mutex_destroy (&self->lock);
-    free (self);
-}
-
-static bool waits (party_t *self)
-{
-    return was_said (self, DATABASE_STANDBY, "");
-}
-
-static void submit (fixture_t *f, party_t *self, int64_t number, store_code_t expected)
-{
-    store_error_t error = {STORE_OK, ""};
-    batch_t *batch = fixture_batch (f);
-    record_t record = test_record (number);
-    fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
-    store_code_t code = store_commit (self->store, &batch, 1, &error);
-    if (code != expected)
-        fail_msg ("%d in place of %d: %s", code, expected, error.text);
-}
-
-/* The beats of whoever owns it now fail, or stand still in the middle. */
-static void stop_beats (const fixture_t *f, const char *how)
-{
-    char sql[768];
-    snprintf (sql, sizeof sql,
-              "CREATE OR REPLACE FUNCTION quiet () RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-              " IF current_setting ('application_name') LIKE 'taskmq beat %%'"
-              " AND NEW.epoch = %lld THEN"
-              " %s; END IF; RETURN NEW; END $$;"
-              "CREATE OR REPLACE TRIGGER quiet BEFORE UPDATE ON shard FOR EACH ROW"
-              " EXECUTE FUNCTION quiet ()",
-              store_fixture_sql (f, "SELECT epoch FROM shard"), how);
-    store_fixture_sql (f, sql);
-}
-#define FAIL "RAISE 'not now' USING ERRCODE = '40001'"
-#define HANG "PERFORM pg_sleep (600)"
-
-static int setup (void **state)
-{
-    fixture_t *f = fixture_new ("postgresql");
-    *state = f;
-    return 0;
-}
-
-static int teardown (void **state)
-{
-    return fixture_teardown (state);
-}
 
 static void a_clean_stop_hands_over (void **state)
 {
@@ -185,17 +24,17 @@ static void a_clean_stop_hands_over (void **state)
     party_t *owner = party_new (f, true, NULL);
     party_t *standby = party_new (f, true, NULL);
     party_own (owner, STORE_OK); /* nobody was there to be waited for */
-    assert_false (waits (owner));
-    submit (f, owner, 1, STORE_OK);
+    assert_false (party_waits (owner));
+    party_submit (f, owner, 1, STORE_OK);
     party_begin (standby);
-    WAIT_FOR (waits (standby), TIMING_PATIENCE_MS);
+    WAIT_FOR (party_waits (standby), TIMING_PATIENCE_MS);
     assert_false (atomic_load (&standby->done));
     assert_int_equal (party_close (owner), STORE_OK);
     party_end (standby, STORE_OK);
     assert_int_equal (standby->boot.epoch, owner->boot.epoch + 1);
     assert_int_equal (standby->boot.generation, owner->boot.generation);
     assert_int_equal (standby->boot.tasks, 1);
-    assert_false (was_said (standby, DATABASE_ADOPTED, "")); /* it was given, not taken */
+    assert_false (party_was_told (standby, DATABASE_ADOPTED, "")); /* it was given, not taken */
     assert_memory_not_equal (standby->boot.instance, owner->boot.instance, BOOT_INSTANCE_BYTES);
     party_free (owner);
     party_free (standby);
@@ -207,24 +46,24 @@ static void take_over (fixture_t *f, const char *how)
     party_t *standby = party_new (f, true, NULL);
     store_stats_t stats;
     party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
     assert_true (store_valid_until (owner->store) > clock_ms (CLOCK_MONOTONIC));
     party_begin (standby);
-    WAIT_FOR (waits (standby), TIMING_PATIENCE_MS);
-    stop_beats (f, how);
+    WAIT_FOR (party_waits (standby), TIMING_PATIENCE_MS);
+    party_stop_beats (f, how);
     party_end (standby, STORE_OK);
     assert_true (store_valid_until (owner->store) < standby->owned_at);
-    assert_true (was_said (standby, DATABASE_ADOPTED, "gave no sign for"));
+    assert_true (party_was_told (standby, DATABASE_ADOPTED, "gave no sign for"));
     store_stats (standby->store, &stats);
     assert_true (stats.taken_over);
     assert_int_equal (standby->boot.tasks, 1);
     f->batch = 1; /* as the owner before counts */
-    submit (f, owner, 2, STORE_ERROR_FENCED);
+    party_submit (f, owner, 2, STORE_ERROR_FENCED);
     WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_FENCED, TIMING_PATIENCE_MS);
     f->batch = 0;
     f->seq--; /* it did not happen */
     f->pos--;
-    submit (f, standby, 2, STORE_OK);
+    party_submit (f, standby, 2, STORE_OK);
     assert_int_equal (party_close (standby), STORE_OK);
     assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 2);
     party_free (owner);
@@ -233,13 +72,13 @@ static void take_over (fixture_t *f, const char *how)
 
 static void an_owner_that_gives_no_sign_is_taken_over_from (void **state)
 {
-    take_over (*state, FAIL);
+    take_over (*state, PARTY_FAIL);
 }
 
 /* A process that was stopped while its session held locks: the session is ended. */
 static void locks_of_an_owner_that_stands_still_are_freed (void **state)
 {
-    take_over (*state, HANG);
+    take_over (*state, PARTY_HANG);
 }
 
 /* Who could not finish its adoption owns nothing, and waits on: it begins anew when it can. */
@@ -250,7 +89,7 @@ static void an_adoption_that_finds_locks_owns_nothing (void **state)
     party_t *standby = party_new (f, true, NULL);
     party_own (owner, STORE_OK);
     party_begin (standby);
-    WAIT_FOR (waits (standby), TIMING_PATIENCE_MS);
+    WAIT_FOR (party_waits (standby), TIMING_PATIENCE_MS);
     char *uri = calloc (1, POSTGRES_URI_SIZE);
     assert_non_null (uri);
     postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
@@ -260,7 +99,7 @@ static void an_adoption_that_finds_locks_owns_nothing (void **state)
               store_fixture_schema (f));
     PQclear (PQexec (holder, sql));
     assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
-    stop_beats (f, FAIL);
+    party_stop_beats (f, PARTY_FAIL);
     /* All tries of one look wait for the lock and give up; then it looks again. */
     WAIT_FOR (store_fixture_sql (f, "SELECT count (*) FROM pg_stat_activity WHERE application_name"
                                     " LIKE 'taskmq adoption %' AND wait_event_type = 'Lock'") == 1,
@@ -273,7 +112,7 @@ static void an_adoption_that_finds_locks_owns_nothing (void **state)
               TIMING_PATIENCE_MS);
     assert_false (atomic_load (&standby->done));
     assert_int_equal (store_fixture_sql (f, "SELECT epoch FROM shard"), owner->boot.epoch);
-    assert_false (was_said (standby, DATABASE_ADOPTED, ""));
+    assert_false (party_was_told (standby, DATABASE_ADOPTED, ""));
     PQfinish (holder);
     party_end (standby, STORE_OK);
     assert_int_equal (standby->boot.epoch, owner->boot.epoch + 1);
@@ -293,9 +132,9 @@ static void one_of_two_takes_over_and_the_other_waits_on (void **state)
     party_own (owner, STORE_OK);
     for (int i = 0; i < 2; i++) {
         party_begin (standbys[i]);
-        WAIT_FOR (waits (standbys[i]), TIMING_PATIENCE_MS);
+        WAIT_FOR (party_waits (standbys[i]), TIMING_PATIENCE_MS);
     }
-    stop_beats (f, FAIL);
+    party_stop_beats (f, PARTY_FAIL);
     WAIT_FOR (atomic_load (&standbys[0]->done) || atomic_load (&standbys[1]->done),
               TIMING_PATIENCE_MS);
     int first = atomic_load (&standbys[0]->done) ? 0 : 1;
@@ -328,7 +167,7 @@ static void count_standbys (fixture_t *fixtures[2], const char *const shown[2])
         standbys[i] = party_new (fixtures[i], true, NULL);
         party_own (owners[i], STORE_OK);
         party_begin (standbys[i]);
-        WAIT_FOR (waits (standbys[i]), TIMING_PATIENCE_MS);
+        WAIT_FOR (party_waits (standbys[i]), TIMING_PATIENCE_MS);
         snprintf (sql, sizeof sql,
                   "SELECT count (*) FROM pg_stat_activity WHERE application_name ~"
                   " '^taskmq adoption %s [0-9a-f]{16}$'",
@@ -378,10 +217,10 @@ static void one_that_waits_can_be_stopped (void **state)
     party_t *standby = party_new (f, true, NULL);
     party_own (owner, STORE_OK);
     party_begin (standby);
-    WAIT_FOR (waits (standby), TIMING_PATIENCE_MS);
+    WAIT_FOR (party_waits (standby), TIMING_PATIENCE_MS);
     wakeup_raise (standby->stop_fd);
     party_end (standby, STORE_ERROR_STOPPED);
-    submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
     party_free (standby);
     party_free (owner);
 }
@@ -396,11 +235,11 @@ static void who_is_no_standby_is_refused_or_takes_over (void **state)
     party_own (other, STORE_ERROR_OWNED);
     assert_non_null (strstr (other->error.text, "another broker owns the data"));
     assert_non_null (strstr (other->error.text, "--standby"));
-    submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
     party_close (other);
-    stop_beats (f, FAIL);
+    party_stop_beats (f, PARTY_FAIL);
     party_own (other, STORE_OK);
-    assert_true (was_said (other, DATABASE_STANDBY, "whether it lives"));
+    assert_true (party_was_told (other, DATABASE_STANDBY, "whether it lives"));
     party_free (owner);
     party_free (other);
 }
@@ -417,14 +256,14 @@ static void a_copied_directory_is_another_owner (void **state)
               copy->directory);
     assert_int_equal (system (command), 0);
     party_own (copy, STORE_ERROR_OWNED);
-    submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
     party_free (copy);
     /* The directory itself is known again, at once. */
     party_t *again = party_new (f, false, owner->directory);
     party_own (again, STORE_OK);
-    assert_false (waits (again));
+    assert_false (party_waits (again));
     f->batch = 1;
-    submit (f, owner, 2, STORE_ERROR_FENCED);
+    party_submit (f, owner, 2, STORE_ERROR_FENCED);
     party_free (again);
     party_free (owner);
 }
@@ -442,7 +281,7 @@ static void an_adopter_that_died_in_between_leaves_nothing_out (void **state)
                           "CREATE TRIGGER full_disk BEFORE INSERT ON task FOR EACH ROW"
                           " EXECUTE FUNCTION full_disk ()");
     for (int64_t number = 1; number <= 5; number++)
-        submit (f, owner, number, STORE_OK);
+        party_submit (f, owner, number, STORE_OK);
     assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 0);
     store_fixture_sql (f, "UPDATE shard SET epoch = epoch + 1, owner = NULL, beat = beat + 1;"
                           "UPDATE fence SET epoch = epoch + 1;"
@@ -474,215 +313,23 @@ static void an_owner_of_the_first_version_is_left_alone (void **state)
     party_close (other);
     store_fixture_sql (f, "UPDATE shard SET owner = NULL");
     party_own (other, STORE_OK);
-    assert_true (store_fixture_sql (f, "SELECT lease_ms FROM shard") == LEASE_MS);
+    assert_true (store_fixture_sql (f, "SELECT lease_ms FROM shard") == PARTY_LEASE_MS);
     party_free (owner);
     party_free (other);
 }
 
-static void end_sessions (const fixture_t *f, const char *name)
-{
-    char sql[256];
-    snprintf (sql, sizeof sql,
-              "SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE application_name LIKE"
-              " 'taskmq %s %%' AND usename = 'taskmq'",
-              name);
-    store_fixture_sql (f, sql);
-}
-
-/* Without work nothing is committed, and what is gone is noticed all the same. */
-static void an_idle_owner_notices_that_something_is_gone (void **state)
-{
-    fixture_t *f = *state;
-    party_t *owner = party_new (f, false, NULL);
-    party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
-    submit (f, owner, 2, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
-    /* As a standby that had not got the last commit. */
-    do {
-        store_fixture_sql (f, "UPDATE written SET batch = 1");
-        timing_pause (100);
-    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
-    end_sessions (f, "beat");
-    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
-    /* Whoever goes on with what is there begins a history of its own. */
-    party_t *next = party_new (f, true, NULL);
-    next->database.failover_synchronous = true;
-    party_own (next, STORE_OK);
-    assert_true (next->boot.generation != owner->boot.generation);
-    party_free (next);
-    party_free (owner);
-}
-
-/* Rows that were written are gone, and those behind them are to be written: what lies between is in
- * memory no more, and the newest commit would hide it. */
-static void a_write_back_notices_that_something_is_gone (void **state)
-{
-    fixture_t *f = *state;
-    party_t *owner = party_new (f, false, NULL);
-    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* only when it is asked for */
-    party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
-    submit (f, owner, 2, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
-    submit (f, owner, 3, STORE_OK);
-    /* At once: what its session forgets in between would write the row anew. */
-    store_fixture_sql (f, "UPDATE written SET batch = 1; DELETE FROM task WHERE number = 2;"
-                          " SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE"
-                          " application_name LIKE 'taskmq write-back %' AND usename = 'taskmq'");
-    store_flush (owner->store);
-    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
-    party_free (owner);
-}
-
-/* … and before that, by whoever looks first: reads would be answered without those rows. */
-static void a_lost_write_back_is_noticed_by (fixture_t *f, const char *session)
-{
-    party_t *owner = party_new (f, false, NULL);
-    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
-    party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
-    submit (f, owner, 2, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
-    submit (f, owner, 3, STORE_OK); /* no commit is missing: this one is in the journal */
-    do {
-        store_fixture_sql (f, "UPDATE written SET batch = 1");
-        timing_pause (100);
-    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
-    end_sessions (f, session);
-    if (strcmp (session, "beat") == 0)
-        WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
-    else
-        submit (f, owner, 4, STORE_ERROR_CUT);
-    assert_int_equal (store_fixture_sql (f, "SELECT timeline FROM shard"), PG_TIMELINE_CUT);
-    party_free (owner);
-}
-
-static void a_beat_notices_that_a_write_back_is_gone (void **state)
-{
-    a_lost_write_back_is_noticed_by (*state, "beat");
-}
-
-static void a_commit_notices_that_a_write_back_is_gone (void **state)
-{
-    a_lost_write_back_is_noticed_by (*state, "commits");
-}
-
-typedef struct submission {
-    fixture_t *f;
-    party_t *owner;
-} submission_t;
-
-static void *submit_third (void *context)
-{
-    const submission_t *self = context;
-    submit (self->f, self->owner, 3, STORE_ERROR_CUT);
-    return NULL;
-}
-
-/* … also of what is written back while a commit is in doubt, which may last. */
-static void a_doubt_knows_what_was_written_back_meanwhile (void **state)
-{
-    fixture_t *f = *state;
-    char uri[POSTGRES_URI_SIZE];
-    char sql[128];
-    pthread_t thread;
-    party_t *owner = party_new (f, false, NULL);
-    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
-    party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
-    submit (f, owner, 2, STORE_OK);
-    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
-    PGconn *holder = PQconnectdb (uri);
-    snprintf (sql, sizeof sql, "BEGIN; SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE",
-              store_fixture_schema (f));
-    PQclear (PQexec (holder, sql));
-    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
-    submission_t third = {f, owner};
-    assert_int_equal (pthread_create (&thread, NULL, submit_third, &third), 0);
-    static const char WAITS[] = "SELECT count (*) FROM pg_stat_activity WHERE application_name LIKE"
-                                " 'taskmq commits %' AND wait_event_type = 'Lock' AND ";
-    char waits[256];
-    snprintf (waits, sizeof waits, "%squery LIKE 'WITH own%%'", WAITS);
-    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
-    end_sessions (f, "commits");
-    snprintf (waits, sizeof waits, "%squery LIKE 'SELECT 1 FROM fence%%'", WAITS);
-    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
-    assert_int_equal (atomic_load (&((pg_store_t *) owner->store)->known_written), 2);
-    store_flush (owner->store);
-    WAIT_FOR (atomic_load (&((pg_store_t *) owner->store)->known_written) == 3, TIMING_PATIENCE_MS);
-    do { /* as a promotion leaves it that lost the write-back: the journal has the commit yet */
-        store_fixture_sql (f, "UPDATE written SET batch = 1; INSERT INTO journal SELECT shard,"
-                              " epoch, 2, '' FROM shard ON CONFLICT DO NOTHING");
-        timing_pause (100);
-    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1 ||
-             store_fixture_sql (f, "SELECT count (*) FROM journal") != 1);
-    PQfinish (holder);
-    pthread_join (thread, NULL);
-    party_free (owner);
-}
-
-/* Until its process has ended an owner may beat once more: that takes nothing back. */
-static void a_beat_leaves_the_mark_of_a_cut (void **state)
-{
-    fixture_t *f = *state;
-    party_t *owner = party_new (f, false, NULL);
-    party_t *next = party_new (f, true, NULL);
-    party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
-    store_fixture_sql (f, "UPDATE written SET batch = 0");
-    end_sessions (f, "commits");
-    submit (f, owner, 2, STORE_ERROR_CUT);
-    long long beat = store_fixture_sql (f, "SELECT beat FROM shard");
-    WAIT_FOR (store_fixture_sql (f, "SELECT beat FROM shard") >= beat + 2, TIMING_PATIENCE_MS);
-    assert_int_equal (store_fixture_sql (f, "SELECT timeline FROM shard"), PG_TIMELINE_CUT);
-    party_begin (next);
-    stop_beats (f, FAIL);
-    party_end (next, STORE_OK);
-    assert_true (next->boot.generation != owner->boot.generation);
-    assert_true (store_fixture_sql (f, "SELECT timeline FROM shard") > 0);
-    party_free (next);
-    party_free (owner);
-}
-
-/* An adoption that a promotion lost: another broker has begun an epoch of the same number. */
-static void a_cut_marks_nothing_of_another_owner (void **state)
-{
-    fixture_t *f = *state;
-    party_t *owner = party_new (f, false, NULL);
-    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* only when it is asked for */
-    party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
-    submit (f, owner, 2, STORE_OK);
-    store_fixture_sql (f, "UPDATE shard SET owner = 'another one'; UPDATE written SET batch = 0;"
-                          " SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE"
-                          " application_name LIKE 'taskmq write-back %' AND usename = 'taskmq'");
-    store_flush (owner->store);
-    WAIT_FOR (atomic_load (&owner->cut), TIMING_PATIENCE_MS);
-    assert_true (store_fixture_sql (f, "SELECT timeline FROM shard") > 0);
-    party_free (owner);
-}
-
-/* … whose owner finds that it is none. */
+/* An adoption was lost, and another broker has begun an epoch of the same number: its owner finds
+ * that it is none. */
 static void an_epoch_of_the_same_number_is_another_one (void **state)
 {
     fixture_t *f = *state;
     party_t *owner = party_new (f, false, NULL);
     party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
     store_fixture_sql (f, "UPDATE shard SET owner = 'another one'");
     WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_FENCED, TIMING_PATIENCE_MS);
-    end_sessions (f, "commits");
-    submit (f, owner, 2, STORE_ERROR_FENCED);
+    party_end_sessions (f, "commits");
+    party_submit (f, owner, 2, STORE_ERROR_FENCED);
     party_close (owner);
     assert_int_equal (
         store_fixture_sql (f, "SELECT count (*) FROM shard WHERE owner = 'another one'"), 1);
@@ -751,16 +398,16 @@ static void who_was_taken_over_from_reads_nothing_of_its_successor (void **state
     party_t *owner = party_new (f, false, NULL);
     party_t *standby = party_new (f, true, NULL);
     party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
     assert_int_equal (load_task (owner, 1), STORE_OK);
     assert_int_equal (list_tasks (owner), STORE_OK);
     assert_int_equal (sweep (owner), STORE_OK);
     assert_int_equal (stream_live (owner), STORE_OK);
     party_begin (standby);
-    stop_beats (f, FAIL);
+    party_stop_beats (f, PARTY_FAIL);
     party_end (standby, STORE_OK);
     f->batch = 0;
-    submit (f, standby, 2, STORE_OK);
+    party_submit (f, standby, 2, STORE_OK);
     store_flush (standby->store);
     WAIT_FOR (store_fixture_sql (f, "SELECT count (*) FROM task") == 2, TIMING_PATIENCE_MS);
     assert_int_equal (load_task (owner, 2), STORE_ERROR_FENCED);
@@ -783,7 +430,7 @@ static void what_was_found_whole_goes_on (void **state)
     party_t *owner = party_new (f, false, NULL);
     party_t *next = party_new (f, false, NULL);
     party_own (owner, STORE_OK);
-    submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
     store_fixture_sql (f, "UPDATE shard SET timeline = 77");
     WAIT_FOR (store_fixture_sql (f, "SELECT timeline FROM shard") != 77, TIMING_PATIENCE_MS);
     assert_int_equal (party_close (owner), STORE_OK);
@@ -793,7 +440,7 @@ static void what_was_found_whole_goes_on (void **state)
     party_free (next);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown (name, party_setup, party_teardown)
 
 int main (void)
 {
@@ -811,13 +458,6 @@ int main (void)
         TEST (a_copied_directory_is_another_owner),
         TEST (an_adopter_that_died_in_between_leaves_nothing_out),
         TEST (an_owner_of_the_first_version_is_left_alone),
-        TEST (an_idle_owner_notices_that_something_is_gone),
-        TEST (a_write_back_notices_that_something_is_gone),
-        TEST (a_beat_notices_that_a_write_back_is_gone),
-        TEST (a_commit_notices_that_a_write_back_is_gone),
-        TEST (a_doubt_knows_what_was_written_back_meanwhile),
-        TEST (a_beat_leaves_the_mark_of_a_cut),
-        TEST (a_cut_marks_nothing_of_another_owner),
         TEST (an_epoch_of_the_same_number_is_another_one),
         TEST (who_was_taken_over_from_reads_nothing_of_its_successor),
         TEST (what_was_found_whole_goes_on),

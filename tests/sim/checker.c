@@ -392,15 +392,18 @@ void check_waited (world_t *world, const Taskmq__WaitedItem *item, const char *n
     }
 }
 
+enum { MARK_ENDED = 1, MARK_COMPLETED = 2, MARK_BITS = 2 };
+
 uint64_t check_mark (const known_t *task)
 {
-    return task->version << 1 | (task->ended != TMQ_STATUS_NONE);
+    return task->version << MARK_BITS | (task->ended != TMQ_STATUS_NONE ? MARK_ENDED : 0) |
+           (task->ended == TMQ_STATUS_COMPLETED ? MARK_COMPLETED : 0);
 }
 
 static void check_record (world_t *world, known_t *task, const Taskmq__Task *found,
                           const uint8_t *body, uint64_t mark)
 {
-    uint64_t asked_version = mark >> 1;
+    uint64_t asked_version = mark >> MARK_BITS;
     uint32_t index = index_of (task);
     if (found->task_id.len != 16 || memcmp (found->task_id.data, task->id.bytes, 16) != 0 ||
         strcmp (found->namespace_, task->ns) != 0) {
@@ -417,8 +420,9 @@ static void check_record (world_t *world, known_t *task, const Taskmq__Task *fou
                   (unsigned long long) found->version, (unsigned long long) record->version);
     }
     /* A reply may be old when it arrives: only what was asked after an end must show it, and after
-     * the last one: not where somebody has revived it since. */
-    if (is_terminal (found->status) || ((mark & 1) != 0 && !task->revived)) {
+     * the last one: not where somebody has revived it since. A success is the last one. */
+    const bool last = (mark & MARK_COMPLETED) != 0 || ((mark & MARK_ENDED) != 0 && !task->revived);
+    if (is_terminal (found->status) || last) {
         learn_end (world, task, found->status);
     }
     learn_version (task, found->version);

@@ -25,7 +25,8 @@ enum {
     SOCKET_PATH_MAX = 107,
     DEFAULT_PORT = 5432,
     LOG_END_BYTES = 400, /* hold the last words of a server that did not start */
-    ARGV_MAX = POSTGRES_SETTINGS_MAX + 8
+    ARGV_MAX = POSTGRES_SETTINGS_MAX + 8,
+    PIDS_MAX = 64
 };
 
 #define SOCKET_NAME ".s.PGSQL.65535"
@@ -193,6 +194,21 @@ void postgres_end (postgres_t *self, int signal)
         assert_int_equal (kill (self->pid, signal), 0);
     WAIT_FOR (waitpid (self->pid, NULL, WNOHANG) == self->pid, TIMING_PATIENCE_MS);
     self->pid = 0;
+}
+
+void postgres_signal (const postgres_t *self, int signal)
+{
+    char path[96];
+    int pids[PIDS_MAX];
+    size_t count = 0;
+    snprintf (path, sizeof path, "/proc/%d/task/%d/children", (int) self->pid, (int) self->pid);
+    FILE *file = fopen (path, "r");
+    assert_non_null (file);
+    kill (self->pid, signal);
+    while (count < PIDS_MAX && fscanf (file, "%d", &pids[count]) == 1)
+        kill (pids[count++], signal); /* one may have ended meanwhile */
+    fclose (file);
+    assert_true (count > 0);
 }
 
 void postgres_destroy (postgres_t *self)

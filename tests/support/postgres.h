@@ -40,6 +40,8 @@ void postgres_start (postgres_t *self);
 /* Ends it by a signal and waits for that: SIGINT is a clean stop, SIGQUIT one without a checkpoint;
  * with SIGKILL every process of it is killed at the same time. */
 void postgres_end (postgres_t *self, int signal);
+/* It stands still (SIGSTOP), or goes on (SIGCONT), with each process of it. */
+void postgres_signal (const postgres_t *self, int signal);
 /* Ends it if it runs, and removes the directory. A test that fails never comes here, so its
  * directory stays. */
 void postgres_destroy (postgres_t *self);

@@ -66,12 +66,25 @@ static void nothing_is_told_or_judged_after_the_lease (void **state)
     assert_int_equal (stood_ms, 0);
 }
 
+/* The machine slept since the look: the store counts that, and the clock does not. */
+static void the_store_is_heard_before_an_output (void **state)
+{
+    (void) state;
+    tenure_t tenure;
+    tenure_init (&tenure, PATIENCE, 0);
+    tenure_look (&tenure, 5000, 0, 8000);
+    assert_true (tenure_may_tell (&tenure, 5001));
+    tenure_hear (&tenure, 4000);
+    assert_false (tenure_may_tell (&tenure, 5001));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_store_of_one_machine_changes_nothing),
         cmocka_unit_test (it_is_away_after_its_patience),
         cmocka_unit_test (nothing_is_told_or_judged_after_the_lease),
+        cmocka_unit_test (the_store_is_heard_before_an_output),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -24,6 +24,11 @@ tenure_news_t tenure_look (tenure_t *self, int64_t now_ms, int64_t away_ms, int6
     return is == was ? TENURE_SAME : is ? TENURE_AWAY : TENURE_BACK;
 }
 
+void tenure_hear (tenure_t *self, int64_t valid_until)
+{
+    self->valid_until = valid_until;
+}
+
 bool tenure_missed (tenure_t *self, int64_t now_ms)
 {
     bool news = !self->away && !self->shut;

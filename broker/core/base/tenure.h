@@ -33,6 +33,9 @@ typedef enum tenure_news {
 void tenure_init (tenure_t *self, int64_t patience_ms, unsigned planted_bug);
 /* away_ms, valid_until: as store_away_ms and store_valid_until say. */
 tenure_news_t tenure_look (tenure_t *self, int64_t now_ms, int64_t away_ms, int64_t valid_until);
+/* Before the first output of a round: the monotonic clock stands while the machine sleeps, and only
+ * the store counts that. */
+void tenure_hear (tenure_t *self, int64_t valid_until);
 /* A read found the store out of reach: true if that is news. */
 bool tenure_missed (tenure_t *self, int64_t now_ms);
 /* What is computed by now may leave. Without a lease the clock need not be asked. */

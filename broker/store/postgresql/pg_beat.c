@@ -89,7 +89,7 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
 {
     PGresult *row;
     pg_params_t params;
-    const pg_whole_t known = pg_commit_whole (self->store);
+    const pg_whole_t known = pg_whole_known (self->store);
     put_epoch (self, &params);
     store_code_t code = pg_link_run (&self->link, NEWEST, &params, &row, error);
     if (code != STORE_OK)
@@ -108,8 +108,10 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     bool lapsed = until != INT64_MIN && clock_ms (CLOCK_MONOTONIC) >= until;
     if (moved && lapsed && !self->store->database.failover_synchronous)
         return pg_commit_fenced (self->store, self->epoch, error);
+    if (!pg_whole_found (self->store, &self->link, known)) /* it is asked again */
+        return store_fail (error, STORE_ERROR_BUSY, "%s: more was acknowledged meanwhile",
+                           self->store->target.where);
     self->timeline = self->link.timeline;
-    atomic_store (&self->store->target.whole_server, self->link.server);
     return STORE_OK;
 }
 

@@ -183,15 +183,11 @@ static store_code_t count (pg_blobs_t *self, store_error_t *error)
     return code;
 }
 
-/* What is sent is longer than a socket takes at once: libpq keeps it, and the wait for the answer
- * sends it, so that this has an end, too. */
 static store_code_t begin_session (pg_blobs_t *self, store_error_t *error)
 {
     char text[64];
     snprintf (text, sizeof (text), "SET statement_timeout = %d", (int) STATEMENT_MS);
     store_code_t code = pg_link_do (&self->link, text, error);
-    if (code == STORE_OK && PQsetnonblocking (self->link.db, 1) != 0)
-        code = store_fail (error, STORE_ERROR_AWAY, "the link cannot be set");
     return code == STORE_OK ? count (self, error) : code;
 }
 

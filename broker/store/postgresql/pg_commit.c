@@ -24,7 +24,7 @@ enum {
 enum { APPEND, BEAT, LOCK, NEWEST, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
-    /* The lock makes no new version of the row, and conflicts with an adoption's update: who does 
+    /* The lock makes no new version of the row, and conflicts with an adoption's update: who does
      * not find his epoch there changes nothing. */
     [APPEND] = "WITH own AS (SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c'"
                " AND epoch = $2::int8 FOR UPDATE)"
@@ -41,7 +41,6 @@ struct pg_commit {
     pg_link_t link;
     uint64_t generation;
     uint64_t epoch;
-    atomic_uint_fast64_t last; /* acknowledged batch of this epoch, 0 for none */
     bytes_t body;
     atomic_int_fast64_t since; /* mono: the commit that is being made began; 0: there is none */
 };
@@ -120,16 +119,6 @@ store_code_t pg_commit_cut (pg_link_t *link, const pg_store_t *store, uint64_t e
                        (unsigned long long) newest);
 }
 
-uint64_t pg_commit_last (const pg_commit_t *self)
-{
-    return atomic_load (&self->last);
-}
-
-pg_whole_t pg_commit_whole (const pg_store_t *store)
-{
-    return (pg_whole_t){pg_commit_last (store->commit), atomic_load (&store->known_written)};
-}
-
 /* What was written back is in memory no more, so reads would be answered without it. What is there
  * may be ahead of what is known, as far as a write-back under way has come. */
 store_code_t pg_commit_judge (pg_link_t *link, const pg_store_t *store, uint64_t epoch,
@@ -140,8 +129,11 @@ store_code_t pg_commit_judge (pg_link_t *link, const pg_store_t *store, uint64_t
         return pg_commit_cut (link, store, epoch, known->last, there->last, error);
     if (there->written >= known->written)
         return STORE_OK;
-    uint64_t newest = there->written == 0 ? 0 : there->written - 1;
-    return pg_commit_cut (link, store, epoch, known->written - 1, newest, error);
+    return store_fail (
+        error, STORE_ERROR_IO,
+        "%s: no commit is lost, but what was written back up to commit %llu of epoch "
+        "%llu is: it is in the journal, and a start brings it back",
+        store->target.where, (unsigned long long) known->written - 1, (unsigned long long) epoch);
 }
 
 static store_code_t fenced (const pg_commit_t *self, store_error_t *error)
@@ -210,7 +202,7 @@ static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known
         code = pg_link_begin (&self->link, error);
     if (code == STORE_OK)
         code = beat_and_lock (self, error);
-    *known = pg_commit_whole (self->store);
+    *known = pg_whole_known (self->store);
     if (code == STORE_OK)
         code = read_newest (self, there, error);
     if (code == STORE_OK)
@@ -243,6 +235,20 @@ static store_code_t find_newest (pg_commit_t *self, bool alone, pg_whole_t *know
     }
 }
 
+/* The newest that is there, on a server that has all that was acknowledged. Nothing is committed
+ * meanwhile, so the server before can acknowledge what waits to be written back, and no more. */
+static store_code_t find_whole (pg_commit_t *self, bool alone, pg_whole_t *known, pg_whole_t *there,
+                                store_error_t *error)
+{
+    store_code_t code;
+    do {
+        code = find_newest (self, alone, known, there, error);
+        if (code == STORE_OK)
+            code = pg_commit_judge (&self->link, self->store, self->epoch, known, there, error);
+    } while (code == STORE_OK && !pg_whole_found (self->store, &self->link, *known));
+    return code;
+}
+
 /* What became of the commit that ends with this batch. One that had not landed may do so yet, and
  * never will where it says `never`. */
 static store_code_t settle (pg_commit_t *self, uint64_t batch, bool never, bool *landed,
@@ -251,15 +257,12 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool never, bool 
     char text[128];
     pg_whole_t known;
     pg_whole_t there;
-    store_code_t code = find_newest (self, never, &known, &there, error);
-    if (code == STORE_OK)
-        code = pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
+    store_code_t code = find_whole (self, never, &known, &there, error);
     if (code != STORE_OK)
         return code;
     *landed = there.last == batch;
     if (!*landed && there.last != known.last)
         return pg_commit_cut (&self->link, self->store, self->epoch, known.last, there.last, error);
-    atomic_store (&self->store->target.whole_server, self->link.server);
     if (batch != 0 && !never)
         atomic_fetch_add (&self->store->unknown_commits, 1);
     snprintf (text, sizeof (text), "commit %llu %s", (unsigned long long) batch,
@@ -278,13 +281,12 @@ store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t e
     bool none;
     self->generation = generation;
     self->epoch = epoch;
-    atomic_store (&self->last, 0);
     return settle (self, 0, false, &none, error);
 }
 
 static void pack (pg_commit_t *self, batch_t *const *batches, size_t count)
 {
-    uint64_t previous = pg_commit_last (self);
+    uint64_t previous = pg_whole_known (self->store).last;
     bytes_t *body = &self->body;
     bytes_clear (body);
     for (size_t i = 0; i < count; i++) {
@@ -312,6 +314,16 @@ static store_code_t insert (pg_commit_t *self, uint64_t batch, store_error_t *er
     return code == STORE_OK && rows == 0 ? fenced (self, error) : code;
 }
 
+/* Acknowledged, and by a server that is not over. */
+static store_code_t insert_or_know (pg_commit_t *self, uint64_t batch, bool landed,
+                                    store_error_t *error)
+{
+    store_code_t code = landed ? STORE_OK : insert (self, batch, error);
+    return code == STORE_OK
+               ? pg_whole_add (self->store, &self->link, (pg_whole_t){.last = batch}, error)
+               : code;
+}
+
 /* Where a commit is made again that finds no space, the one in doubt may find some yet: "nothing of
  * it is kept" is no answer before that one can never land. */
 static store_code_t insert_until_known (pg_commit_t *self, uint64_t batch, store_error_t *error)
@@ -319,7 +331,7 @@ static store_code_t insert_until_known (pg_commit_t *self, uint64_t batch, store
     bool landed = false;
     bool doubted = false;
     while (true) {
-        store_code_t code = insert (self, batch, error);
+        store_code_t code = insert_or_know (self, batch, landed, error);
         if (code == STORE_ERROR_BUSY) { /* nothing of it is kept */
             pause_ms (AGAIN_MS);
             continue;
@@ -332,9 +344,9 @@ static store_code_t insert_until_known (pg_commit_t *self, uint64_t batch, store
             pg_store_lost (self->store, error);
         const store_error_t met = *error;
         code = settle (self, batch, full, &landed, error);
-        if (code != STORE_OK || landed)
+        if (code != STORE_OK)
             return code;
-        if (full) {
+        if (full && !landed) {
             *error = met;
             return met.code;
         }
@@ -350,8 +362,6 @@ store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_
     atomic_store (&self->since, clock_ms (CLOCK_MONOTONIC));
     store_code_t code = insert_until_known (self, batch, error);
     atomic_store (&self->since, 0);
-    if (code == STORE_OK)
-        atomic_store (&self->last, batch);
     if (self->body.capacity > STORE_COMMIT_BYTES_MAX)
         bytes_free (&self->body);
     return code;

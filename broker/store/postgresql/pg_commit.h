@@ -11,12 +11,12 @@
 #define TASKMQ_STORE_PG_COMMIT_H
 
 #include "store/journal/journal_codec.h"
-#include "store/postgresql/pg_store.h"
+#include "store/postgresql/pg_whole.h"
 
 typedef struct pg_commit pg_commit_t;
 
 /* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables; and
- * what the tables have, as known_written says it. */
+ * what the tables have, as pg_whole_t says it. */
 #define PG_COMMIT_NEWEST_SQL                                                                       \
     "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"                           \
     " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"                                          \
@@ -37,16 +37,9 @@ store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t e
  * something that was acknowledged is gone. The batches stay the caller's. */
 store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_t count,
                                store_error_t *error);
-/* The newest batch of this epoch that was acknowledged; 0: none. Any thread. */
-uint64_t pg_commit_last (const pg_commit_t *self);
-/* What an owner knows to be there, to be asked before the question. */
-typedef struct pg_whole {
-    uint64_t last;    /* as pg_commit_last says */
-    uint64_t written; /* known_written of the store */
-} pg_whole_t;
-pg_whole_t pg_commit_whole (const pg_store_t *store);
-/* Judges the first two columns of a row of PG_COMMIT_NEWEST_SQL. STORE_ERROR_CUT: a commit or a
- * write-back is gone; the link marks the data, as for pg_commit_cut. */
+/* Judges the first two columns of a row of PG_COMMIT_NEWEST_SQL. STORE_ERROR_CUT: a commit is gone;
+ * the link marks the data, as for pg_commit_cut. STORE_ERROR_IO: only a write-back is, whose rows
+ * are in memory no more, but yet in the journal: whoever starts makes it again. */
 store_code_t pg_commit_judge (pg_link_t *link, const pg_store_t *store, uint64_t epoch,
                               const pg_whole_t *known, const pg_whole_t *there,
                               store_error_t *error);

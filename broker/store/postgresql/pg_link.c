@@ -116,6 +116,9 @@ void pg_link_move (pg_link_t *self, pg_link_t *from)
 {
     pg_link_close (self);
     self->db = from->db;
+    self->timeline = from->timeline;
+    self->server = from->server;
+    self->whole = from->whole;
     self->opened++;
     memcpy (self->prepared, from->prepared, sizeof (self->prepared));
     from->db = NULL;
@@ -131,7 +134,7 @@ enum {
     SHOWN_SUMS,
     SHOWN_SYSTEM,
     SHOWN_TIMELINE,
-    SHOWN_IN_RECOVERY,
+    SHOWN_IN_RECPG_LINK_OVERY,
     SHOWN_COMMIT,
     SHOWN_START
 };
@@ -210,6 +213,12 @@ static store_code_t check_same (pg_link_t *self, const PGresult *shown, store_er
     return STORE_OK;
 }
 
+bool pg_link_is_over (const pg_link_t *self)
+{
+    uint64_t whole = atomic_load (&self->target->whole_server);
+    return whole != self->whole && whole != self->server;
+}
+
 /* Rows of a database that lost something would be told as if they were all, or written over. */
 static store_code_t check_whole (pg_link_t *self, store_error_t *error)
 {
@@ -233,7 +242,7 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
     code = pg_link_show (self, SHOW, &shown, error);
     if (code != STORE_OK)
         return code;
-    if (shows (shown, SHOWN_IN_RECOVERY, "true"))
+    if (shows (shown, SHOWN_IN_RECPG_LINK_OVERY, "true"))
         code = lose (self, "the server only reads: it follows another one", error);
     if (code == STORE_OK)
         code = check_safe (self, shown, error);
@@ -287,6 +296,7 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
 {
     char why[PG_HOSTS_WHY_SIZE];
     pg_link_close (self);
+    self->whole = atomic_load (&self->target->whole_server);
     self->db = pg_hosts_connect (&self->target->hosts, (const char *const *) self->target->keywords,
                                  (const char *const *) self->target->values, why);
     if (self->db == NULL)
@@ -296,6 +306,10 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
         pg_link_close (self);
         return code;
     }
+    /* A socket may take less than what is sent. libpq keeps it, and the wait for the answer sends
+     * it, so that this has an end, too. */
+    if (PQsetnonblocking (self->db, 1) != 0)
+        return lose (self, PQerrorMessage (self->db), error);
     self->opened++;
     int64_t wait_ms_max = self->wait_ms_max;
     if (wait_ms_max == 0 || wait_ms_max > OPEN_WAIT_MS)
@@ -316,30 +330,56 @@ static int64_t now_ms (void)
     return clock_ms (CLOCK_MONOTONIC);
 }
 
-/* Waits until an answer can be taken without waiting. False: the link is lost, or took too long. */
+/* A while, for something to read, or to send. False: the link is lost, took too long, or leads to a
+ * server that is over. */
+static bool wait_step (pg_link_t *self, int64_t *until_ms, bool sends)
+{
+    if (*until_ms == 0 && self->ends != NULL && atomic_load (self->ends))
+        *until_ms = now_ms () + OPEN_WAIT_MS;
+    int64_t left = *until_ms == 0 ? WAIT_STEP_MS : *until_ms - now_ms ();
+    if (left < 0 || pg_link_is_over (self))
+        return false;
+    struct pollfd ready = {.fd = PQsocket (self->db),
+                           .events = (short) (sends ? POLLIN | POLLOUT : POLLIN)};
+    if (poll (&ready, 1, left < WAIT_STEP_MS ? (int) left : WAIT_STEP_MS) < 0)
+        return errno == EINTR;
+    return ready.revents == 0 || PQconsumeInput (self->db) != 0;
+}
+
+/* Until an answer can be taken without waiting. False: as wait_step. */
 static bool wait_answer (pg_link_t *self, int64_t until_ms)
 {
     while (PQisBusy (self->db)) {
-        if (until_ms == 0 && self->ends != NULL && atomic_load (self->ends))
-            until_ms = now_ms () + OPEN_WAIT_MS;
-        int64_t left = until_ms == 0 ? WAIT_STEP_MS : until_ms - now_ms ();
-        if (left < 0)
-            return false;
-        struct pollfd ready = {.fd = PQsocket (self->db), .events = POLLIN};
         int flush = PQflush (self->db);
-        if (flush > 0)
-            ready.events |= POLLOUT;
-        if (flush < 0 || (poll (&ready, 1, (int) left) < 0 && errno != EINTR))
-            return false;
-        if (ready.revents != 0 && !PQconsumeInput (self->db))
+        if (flush < 0 || !wait_step (self, &until_ms, flush > 0))
             return false;
     }
     return true;
 }
 
+/* Until libpq keeps nothing. */
+static bool wait_sent (pg_link_t *self, int64_t until_ms)
+{
+    int flush;
+    while ((flush = PQflush (self->db)) > 0)
+        if (!wait_step (self, &until_ms, true))
+            return false;
+    return flush == 0;
+}
+
 static int64_t deadline (const pg_link_t *self)
 {
     return self->wait_ms_max == 0 ? 0 : now_ms () + self->wait_ms_max;
+}
+
+static store_code_t lose_waiting (pg_link_t *self, const char *text, store_error_t *error)
+{
+    const char *said = PQerrorMessage (self->db);
+    if (pg_link_is_over (self))
+        text = PG_LINK_OVER;
+    else if (said[0] != '\0')
+        text = said;
+    return lose (self, text, error);
 }
 
 /* The next result, NULL at the end of a query. */
@@ -348,8 +388,7 @@ static store_code_t next_result (pg_link_t *self, int64_t until_ms, PGresult **o
 {
     *out = NULL;
     if (!wait_answer (self, until_ms)) {
-        const char *text = PQerrorMessage (self->db);
-        return lose (self, text[0] == '\0' ? "it did not answer in time" : text, error);
+        return lose_waiting (self, "it did not answer in time", error);
     }
     *out = PQgetResult (self->db);
     return STORE_OK;
@@ -403,6 +442,14 @@ static store_code_t closed (const pg_link_t *self, store_error_t *error)
     return store_fail (error, STORE_ERROR_AWAY, "%s: is out of reach", self->target->where);
 }
 
+/* Whether something can be asked on it. */
+static store_code_t check_open (pg_link_t *self, store_error_t *error)
+{
+    if (self->db == NULL)
+        return closed (self, error);
+    return pg_link_is_over (self) ? lose (self, PG_LINK_OVER, error) : STORE_OK;
+}
+
 static store_code_t sent (pg_link_t *self, int done, store_error_t *error)
 {
     if (done != 0)
@@ -446,9 +493,9 @@ static store_code_t send_prepared (pg_link_t *self, size_t statement, const pg_p
 store_code_t pg_link_ask (pg_link_t *self, size_t statement, const pg_params_t *params,
                           store_error_t *error)
 {
-    if (self->db == NULL)
-        return closed (self, error);
-    store_code_t code = prepare (self, statement, error);
+    store_code_t code = check_open (self, error);
+    if (code == STORE_OK)
+        code = prepare (self, statement, error);
     return code == STORE_OK ? send_prepared (self, statement, params, error) : code;
 }
 
@@ -489,9 +536,9 @@ store_code_t pg_link_show (pg_link_t *self, const char *sql, PGresult **out, sto
 {
     if (out != NULL)
         *out = NULL;
-    if (self->db == NULL)
-        return closed (self, error);
-    store_code_t code = sent (self, PQsendQuery (self->db, sql), error);
+    store_code_t code = check_open (self, error);
+    if (code == STORE_OK)
+        code = sent (self, PQsendQuery (self->db, sql), error);
     return code == STORE_OK ? take_results (self, out, error) : code;
 }
 
@@ -543,9 +590,7 @@ void pg_link_rollback (pg_link_t *self)
 store_code_t pg_link_queue_begin (pg_link_t *self, const size_t *statements, size_t count,
                                   store_error_t *error)
 {
-    if (self->db == NULL)
-        return closed (self, error);
-    store_code_t code = STORE_OK;
+    store_code_t code = check_open (self, error);
     for (size_t i = 0; code == STORE_OK && i < count; i++)
         code = prepare (self, statements[i], error);
     return code == STORE_OK ? sent (self, PQenterPipelineMode (self->db), error) : code;
@@ -613,7 +658,10 @@ store_code_t pg_link_copy_put (pg_link_t *self, const void *bytes, size_t length
 {
     if (self->db == NULL)
         return closed (self, error);
-    return sent (self, PQputCopyData (self->db, bytes, (int) length) == 1, error);
+    store_code_t code = sent (self, PQputCopyData (self->db, bytes, (int) length) == 1, error);
+    if (code == STORE_OK && !wait_sent (self, deadline (self))) /* else libpq keeps all of it */
+        return lose_waiting (self, "it took nothing in time", error);
+    return code;
 }
 
 store_code_t pg_link_copy_end (pg_link_t *self, store_error_t *error)

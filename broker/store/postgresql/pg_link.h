@@ -10,7 +10,10 @@
  * Errors. STORE_ERROR_AWAY: the connection is gone or was refused for now, and nobody knows whether
  * what ran last took effect; the link is closed. STORE_ERROR_BUSY: the server gave the transaction
  * up (a lock, a time limit, too little memory); nothing of it is kept and it may be run again.
- * STORE_ERROR_FULL: no space. Any other is final. */
+ * STORE_ERROR_FULL: no space. Any other is final.
+ *
+ * A server is over for a link once another one was found whole behind it (pg_whole.h): its answers
+ * are not waited for any more, and nothing else is asked of it. */
 #ifndef TASKMQ_STORE_PG_LINK_H
 #define TASKMQ_STORE_PG_LINK_H
 
@@ -37,6 +40,7 @@ typedef struct pg_link {
     bool judges;             /* it finds out whether another server has all (A106) */
     int32_t timeline;        /* of its server, when it connected */
     uint64_t server;         /* … one life of it: from a start to an end or a promotion */
+    uint64_t whole;          /* the one that was known to be whole when it connected; 0: none */
     PGconn *db;              /* NULL: closed */
     uint64_t opened;         /* how often it was, or was moved to */
     bool ends_others;        /* when it is opened (pg_link_end_others) */
@@ -70,6 +74,9 @@ static inline bool pg_link_is_open (const pg_link_t *self)
 {
     return self->db != NULL;
 }
+#define PG_LINK_OVER "another server has all that was acknowledged, and this one is over"
+/* Another server was found whole since it was opened. */
+bool pg_link_is_over (const pg_link_t *self);
 
 /* Runs a statement of the list, prepared when it is first used; params may be NULL. *out (may be
  * NULL) is to be freed with PQclear; it is NULL after an error. Values are binary. */

@@ -146,11 +146,12 @@ static bool has_ended (const taker_t *self)
            (seen->lease_ms == NO_BEATS && pg_instance_was_unplaced (instance, seen->owner));
 }
 
-/* A promotion may have lost who owned it last, and that one's lease may hold. */
+/* A promotion may have lost who owned it last, and that one's lease may hold. So may what a cut was
+ * found behind: PG_TIMELINE_CUT is no server's. */
 static bool may_lack_an_owner (const taker_t *self)
 {
     const shard_t *seen = &self->seen;
-    return seen->timeline > 0 && seen->lease_ms > 0 &&
+    return seen->timeline != 0 && seen->lease_ms > 0 &&
            seen->timeline != atomic_load (&self->store->target.timeline);
 }
 

@@ -45,9 +45,11 @@ typedef struct pg_store {
     atomic_int_fast64_t away_since; /* mono; 0: it is not */
     pthread_mutex_t told_lock;      /* guards told, and changes of away_since with it */
     told_t told;
-    /* Up to which batch of this epoch the tables are known to have everything, and 1; 0: not even
-     * what was there before it. */
-    atomic_uint_fast64_t known_written;
+    pthread_mutex_t whole_lock; /* pg_whole.h; guards the two, and changes of whole_server */
+    uint64_t known_last;        /* batch of this epoch that is known to be durable; 0: none */
+    /* Up to which one the tables are known to have everything, and 1; 0: not even what was there
+     * before this epoch. */
+    uint64_t known_written;
     /* At the start and at the end nobody waits for a database that is out of reach: the supervisor
      * tries again, and what is committed stands in the journal. */
     atomic_bool impatient;

@@ -137,17 +137,28 @@ static store_code_t begin (pg_tables_t *self, store_error_t *error)
     return code;
 }
 
+static store_code_t judge_lost (pg_tables_t *self, store_error_t *error)
+{
+    PGresult *row;
+    pg_params_t params;
+    const pg_whole_t known = pg_whole_known (self->store);
+    put_shard (self, &params);
+    store_code_t code = pg_link_run (&self->link, PG_SQL_NEWEST, &params, &row, error);
+    if (code != STORE_OK)
+        return code;
+    const pg_whole_t there = {(uint64_t) pg_int8 (row, 0, 0), (uint64_t) pg_int8 (row, 0, 1)};
+    PQclear (row);
+    return pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
+}
+
 /* On a new connection, and behind the lock of the fence: the session before may have been
- * committing just now. What was written once and is not now is in memory no more, nor in the
- * journal, so what is written next would stand for it. */
+ * committing just now. What was written once and is not now is in memory no more, so what is
+ * written next would stand for it. */
 static store_code_t look_behind (pg_tables_t *self, store_error_t *error)
 {
     const pg_meta_t known = self->stored;
     store_code_t code = read_written (self, error);
-    if (code == STORE_OK && is_before (&self->stored, &known))
-        return pg_commit_cut (&self->link, self->store, known.epoch, known.batch,
-                              self->stored.batch, error);
-    return code;
+    return code == STORE_OK && is_before (&self->stored, &known) ? judge_lost (self, error) : code;
 }
 
 static store_code_t write_order (pg_tables_t *self, store_error_t *error)
@@ -174,8 +185,6 @@ static void committed (pg_tables_t *self)
     self->order_known = true;
     self->removals += self->removing;
     self->removing = 0;
-    if (self->stored.epoch == self->epoch)
-        atomic_store (&self->store->known_written, self->stored.batch + 1);
     pg_forget_committed (&self->forget_rows);
 }
 
@@ -187,33 +196,44 @@ static void undo (pg_tables_t *self)
     pg_forget_begin (&self->forget_rows);
 }
 
-static store_code_t try_once (pg_tables_t *self, const work_t *work, bool *landed,
-                              store_error_t *error)
+/* It counts from now on, unless its server is over. */
+static store_code_t acknowledge (pg_tables_t *self, store_error_t *error)
 {
-    *landed = false;
+    const bool ours = self->meta.epoch == self->epoch;
+    const pg_whole_t more = {.written = ours ? self->meta.batch + 1 : 0};
+    return pg_whole_add (self->store, &self->link, more, error);
+}
+
+static store_code_t try_once (pg_tables_t *self, const work_t *work, store_error_t *error)
+{
     bool fresh = !pg_link_is_open (&self->link);
     store_code_t code = fresh ? pg_link_open (&self->link, error) : STORE_OK;
     if (code == STORE_OK)
         code = begin (self, error);
     if (code == STORE_OK && fresh)
         code = look_behind (self, error);
-    if (code != STORE_OK)
+    if (code != STORE_OK) {
+        if (fresh)
+            pg_link_close (&self->link); /* so that it is looked behind again */
         return code;
-    *landed = fresh && work->batch != 0 && self->stored.epoch == self->epoch &&
-              self->stored.batch >= work->batch;
+    }
+    const bool landed = fresh && work->batch != 0 && self->stored.epoch == self->epoch &&
+                        self->stored.batch >= work->batch;
     if (fresh)
         pg_store_found (self->store, NULL);
-    if (*landed) {
-        pg_link_rollback (&self->link); /* of a transaction that only looked */
-        return STORE_OK;
-    }
     self->meta = self->stored;
+    if (landed) {
+        pg_link_rollback (&self->link); /* of a transaction that only looked */
+        return acknowledge (self, error);
+    }
     self->order = self->stored_order;
     self->removing = 0; /* not of one that landed and lost its answer */
     code = work->run (self, work->context, error);
     if (code == STORE_OK && work->before != NULL)
         work->before (self, work->context);
-    return code == STORE_OK ? commit (self, error) : code;
+    if (code == STORE_OK)
+        code = commit (self, error);
+    return code == STORE_OK ? acknowledge (self, error) : code;
 }
 
 static void pause_ms (int64_t ms)
@@ -225,11 +245,8 @@ static void pause_ms (int64_t ms)
 static store_code_t run (pg_tables_t *self, const work_t *work, store_error_t *error)
 {
     while (true) {
-        bool landed;
-        store_code_t code = try_once (self, work, &landed, error);
+        store_code_t code = try_once (self, work, error);
         if (code == STORE_OK) {
-            if (landed)
-                self->meta = self->stored;
             committed (self);
             return STORE_OK;
         }

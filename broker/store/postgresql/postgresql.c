@@ -283,6 +283,7 @@ static void pg_free (pg_store_t *self)
     overlay_free (self->overlay);
     pg_target_destroy (&self->target);
     pthread_mutex_destroy (&self->told_lock);
+    pthread_mutex_destroy (&self->whole_lock);
     free ((char *) self->options.directory);
     free (self);
 }
@@ -301,6 +302,7 @@ static pg_store_t *pg_new (const store_options_t *options)
     self->database.lease_ms = options->database->lease_ms;
     atomic_store (&self->impatient, true);
     pthread_mutex_init (&self->told_lock, NULL);
+    pthread_mutex_init (&self->whole_lock, NULL);
     self->behind = behind_new (&CALLS, self, &self->options);
     self->keeper = pg_keeper_new (self);
     self->load = pg_load_new (self, "look-ups");

@@ -1,0 +1,342 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A database that lost something, as a promotion may: whoever finds that ends, and says what is
+ * lost. */
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "party.h"
+#include "store/postgresql/pg_whole.h"
+#include "support/timing.h"
+
+/* Without work nothing is committed, and what is gone is noticed all the same. */
+static void an_idle_owner_notices_that_something_is_gone (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 2, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+    /* As a standby that had not got the last commit. */
+    do {
+        store_fixture_sql (f, "UPDATE written SET batch = 1");
+        timing_pause (100);
+    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
+    party_end_sessions (f, "beat");
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
+    /* Whoever goes on with what is there begins a history of its own. */
+    party_t *next = party_new (f, true, NULL);
+    next->database.failover_synchronous = true;
+    party_own (next, STORE_OK);
+    assert_true (next->boot.generation != owner->boot.generation);
+    party_free (next);
+    party_free (owner);
+}
+
+/* Rows that were written are gone, and those behind them are to be written: what lies between is in
+ * memory no more, and the newest commit would hide it. No commit is lost. */
+static void a_write_back_notices_that_something_is_gone (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* only when it is asked for */
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 2, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+    party_submit (f, owner, 3, STORE_OK);
+    /* At once: what its session forgets in between would write the row anew. */
+    store_fixture_sql (f, "UPDATE written SET batch = 1; DELETE FROM task WHERE number = 2;"
+                          " SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE"
+                          " application_name LIKE 'taskmq write-back %' AND usename = 'taskmq'");
+    store_flush (owner->store);
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_IO, TIMING_PATIENCE_MS);
+    party_free (owner);
+}
+
+/* … and before that, by whoever looks first: reads would be answered without those rows. */
+static void a_lost_write_back_is_noticed_by (fixture_t *f, const char *session)
+{
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    party_submit (f, owner, 2, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+    party_submit (f, owner, 3, STORE_OK); /* no commit is missing: this one is in the journal */
+    do {
+        store_fixture_sql (f, "UPDATE written SET batch = 1");
+        timing_pause (100);
+    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
+    party_end_sessions (f, session);
+    if (strcmp (session, "beat") == 0)
+        WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_IO, TIMING_PATIENCE_MS);
+    else
+        party_submit (f, owner, 4, STORE_ERROR_IO);
+    assert_true (store_fixture_sql (f, "SELECT timeline FROM shard") > 0); /* no cut */
+    party_free (owner);
+}
+
+static void a_beat_notices_that_a_write_back_is_gone (void **state)
+{
+    a_lost_write_back_is_noticed_by (*state, "beat");
+}
+
+static void a_commit_notices_that_a_write_back_is_gone (void **state)
+{
+    a_lost_write_back_is_noticed_by (*state, "commits");
+}
+
+/* The journal has what was written back: nothing is lost, and the history is the same. */
+static void a_start_brings_a_lost_write_back_back (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *next = party_new (f, true, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
+    store_fixture_sql (f, "CREATE TABLE written_before AS SELECT * FROM written");
+    party_submit (f, owner, 2, STORE_OK);
+    store_fixture_sql (f, "CREATE TABLE journal_before AS SELECT * FROM journal");
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+    /* As a standby that had not got the write-back. */
+    store_fixture_sql (f, "DELETE FROM written; INSERT INTO written SELECT * FROM written_before;"
+                          " DELETE FROM task WHERE number = 2;"
+                          " DELETE FROM event WHERE first_seq = 2;"
+                          " INSERT INTO journal SELECT * FROM journal_before;"
+                          " DROP TABLE written_before, journal_before");
+    party_end_sessions (f, "beat");
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_IO, TIMING_PATIENCE_MS);
+    party_own (next, STORE_OK);
+    assert_int_equal (next->boot.recovered_batches, 1);
+    assert_int_equal (next->boot.tasks, 2);
+    assert_int_equal (next->boot.generation, owner->boot.generation);
+    assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 2);
+    party_free (next);
+    party_free (owner);
+}
+
+typedef struct submission {
+    fixture_t *f;
+    party_t *owner;
+} submission_t;
+
+static void *submit_third (void *context)
+{
+    const submission_t *self = context;
+    party_submit (self->f, self->owner, 3, STORE_ERROR_IO);
+    return NULL;
+}
+
+/* … also of what is written back while a commit is in doubt, which may last. */
+static void a_doubt_knows_what_was_written_back_meanwhile (void **state)
+{
+    fixture_t *f = *state;
+    char uri[POSTGRES_URI_SIZE];
+    char sql[128];
+    pthread_t thread;
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
+    party_submit (f, owner, 2, STORE_OK);
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    snprintf (sql, sizeof sql, "BEGIN; SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE",
+              store_fixture_schema (f));
+    PQclear (PQexec (holder, sql));
+    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    submission_t third = {f, owner};
+    assert_int_equal (pthread_create (&thread, NULL, submit_third, &third), 0);
+    static const char WAITS[] = "SELECT count (*) FROM pg_stat_activity WHERE application_name LIKE"
+                                " 'taskmq commits %' AND wait_event_type = 'Lock' AND ";
+    char waits[256];
+    snprintf (waits, sizeof waits, "%squery LIKE 'WITH own%%'", WAITS);
+    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
+    party_end_sessions (f, "commits");
+    snprintf (waits, sizeof waits, "%squery LIKE 'SELECT 1 FROM fence%%'", WAITS);
+    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
+    assert_int_equal (atomic_load (&((pg_store_t *) owner->store)->known_written), 2);
+    store_flush (owner->store);
+    WAIT_FOR (atomic_load (&((pg_store_t *) owner->store)->known_written) == 3, TIMING_PATIENCE_MS);
+    do { /* as a promotion leaves it that lost the write-back: the journal has the commit yet */
+        store_fixture_sql (f, "UPDATE written SET batch = 1; INSERT INTO journal SELECT shard,"
+                              " epoch, 2, '' FROM shard ON CONFLICT DO NOTHING");
+        timing_pause (100);
+    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1 ||
+             store_fixture_sql (f, "SELECT count (*) FROM journal") != 1);
+    PQfinish (holder);
+    pthread_join (thread, NULL);
+    party_free (owner);
+}
+
+static void *submit_second (void *context)
+{
+    const submission_t *self = context;
+    party_submit (self->f, self->owner, 2, STORE_OK);
+    return NULL;
+}
+
+/* A server that stands still is waited for, but not when another one has all that was known. */
+static void a_server_that_is_over_is_not_waited_for (void **state)
+{
+    fixture_t *f = *state;
+    char uri[POSTGRES_URI_SIZE];
+    char sql[128];
+    pthread_t thread;
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    snprintf (sql, sizeof sql, "BEGIN; SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE",
+              store_fixture_schema (f));
+    PQclear (PQexec (holder, sql));
+    submission_t second = {f, owner};
+    assert_int_equal (pthread_create (&thread, NULL, submit_second, &second), 0);
+    const char *const waits = "SELECT count (*) FROM pg_stat_activity WHERE wait_event_type ="
+                              " 'Lock' AND application_name LIKE 'taskmq commits %'"
+                              " AND query LIKE 'WITH own%'";
+    const char *const asks = "SELECT count (*) FROM pg_stat_activity WHERE wait_event_type ="
+                             " 'Lock' AND application_name LIKE 'taskmq commits %'"
+                             " AND query LIKE 'SELECT 1 FROM fence%'";
+    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
+    for (int64_t end = timing_ms () + TIMING_PATIENCE_MS; store_fixture_sql (f, asks) == 0;) {
+        /* As another one that a beat found whole; the next beat finds this one whole again. */
+        atomic_store (&((pg_store_t *) owner->store)->target.whole_server, 1);
+        if (timing_ms () > end)
+            fail_msg ("the commit waits for a server that is over");
+    }
+    PQfinish (holder);
+    pthread_join (thread, NULL);
+    assert_true (atomic_load (&((pg_store_t *) owner->store)->unknown_commits) >= 1);
+    assert_int_equal (atomic_load (&owner->failed_with), STORE_OK);
+    party_free (owner);
+}
+
+/* What the server before acknowledges late is in doubt: nobody looked for it on the new one. */
+static void a_late_acknowledgement_is_in_doubt (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error;
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* nothing else is acknowledged */
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    pg_store_t *store = (pg_store_t *) owner->store;
+    const pg_whole_t known = pg_whole_known (store);
+    const uint64_t server = atomic_load (&store->target.whole_server);
+    pg_link_t before, behind;
+    pg_link_init (&before, &store->target, "before", NULL, 0);
+    before.server = before.whole = server;
+    pg_link_init (&behind, &store->target, "behind", NULL, 0);
+    behind.server = server + 1;
+    behind.whole = server;
+    pg_whole_t more = {.last = known.last + 1};
+    assert_int_equal (pg_whole_add (store, &before, more, &error), STORE_OK);
+    assert_false (pg_whole_found (store, &behind, known)); /* one more than it was asked for */
+    assert_int_equal (atomic_load (&store->target.whole_server), server);
+    more = pg_whole_known (store);
+    assert_int_equal (more.last, known.last + 1);
+    assert_true (pg_whole_found (store, &behind, more));
+    assert_int_equal (pg_whole_add (store, &before, (pg_whole_t){.last = known.last + 2}, &error),
+                      STORE_ERROR_AWAY);
+    assert_int_equal (pg_whole_known (store).last, known.last + 1);
+    assert_true (pg_whole_found (store, &before, more)); /* so that the owner goes on */
+    party_free (owner);
+}
+
+/* Whose lease may hold: what a cut was found behind may have lost an owner. */
+static void the_mark_of_a_cut_is_no_server (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    store_fixture_sql (f, "UPDATE shard SET timeline = -1");
+    party_t *again = party_new (f, false, owner->directory);
+    party_own (again, STORE_ERROR_OWNED);
+    party_free (again);
+    party_free (owner);
+}
+
+/* Until its process has ended an owner may beat once more: that takes nothing back. */
+static void a_beat_leaves_the_mark_of_a_cut (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *next = party_new (f, true, NULL);
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
+    store_fixture_sql (f, "UPDATE written SET batch = 0");
+    party_end_sessions (f, "commits");
+    party_submit (f, owner, 2, STORE_ERROR_CUT);
+    long long beat = store_fixture_sql (f, "SELECT beat FROM shard");
+    WAIT_FOR (store_fixture_sql (f, "SELECT beat FROM shard") >= beat + 2, TIMING_PATIENCE_MS);
+    assert_int_equal (store_fixture_sql (f, "SELECT timeline FROM shard"), PG_TIMELINE_CUT);
+    party_begin (next);
+    party_stop_beats (f, PARTY_FAIL);
+    party_end (next, STORE_OK);
+    assert_true (next->boot.generation != owner->boot.generation);
+    assert_true (store_fixture_sql (f, "SELECT timeline FROM shard") > 0);
+    party_free (next);
+    party_free (owner);
+}
+
+/* An adoption that a promotion lost: another broker has begun an epoch of the same number. */
+static void a_cut_marks_nothing_of_another_owner (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* only when it is asked for */
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
+    party_submit (f, owner, 2, STORE_OK);
+    store_fixture_sql (f, "UPDATE shard SET owner = 'another one'; UPDATE written SET batch = 0;"
+                          " DELETE FROM journal;"
+                          " SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE"
+                          " application_name LIKE 'taskmq write-back %' AND usename = 'taskmq'");
+    store_flush (owner->store);
+    WAIT_FOR (atomic_load (&owner->cut), TIMING_PATIENCE_MS);
+    assert_true (store_fixture_sql (f, "SELECT timeline FROM shard") > 0);
+    party_free (owner);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, party_setup, party_teardown)
+
+int main (void)
+{
+    postgres_need ();
+    const struct CMUnitTest tests[] = {
+        TEST (an_idle_owner_notices_that_something_is_gone),
+        TEST (a_write_back_notices_that_something_is_gone),
+        TEST (a_beat_notices_that_a_write_back_is_gone),
+        TEST (a_commit_notices_that_a_write_back_is_gone),
+        TEST (a_start_brings_a_lost_write_back_back),
+        TEST (a_doubt_knows_what_was_written_back_meanwhile),
+        TEST (a_server_that_is_over_is_not_waited_for),
+        TEST (a_late_acknowledgement_is_in_doubt),
+        TEST (the_mark_of_a_cut_is_no_server),
+        TEST (a_beat_leaves_the_mark_of_a_cut),
+        TEST (a_cut_marks_nothing_of_another_owner),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
