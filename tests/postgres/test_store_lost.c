@@ -247,17 +247,72 @@ static void a_late_acknowledgement_is_in_doubt (void **state)
     pg_link_init (&behind, &store->target, "behind", NULL, 0);
     behind.server = server + 1;
     behind.whole = server;
-    pg_whole_t more = {.last = known.last + 1};
-    assert_int_equal (pg_whole_add (store, &before, more, &error), STORE_OK);
-    assert_false (pg_whole_found (store, &behind, known)); /* one more than it was asked for */
+    assert_int_equal (pg_whole_add (store, &before, known.last + 1, 0, &error), STORE_OK);
+    assert_false (pg_whole_found (store, &behind, &known)); /* one more than it was asked for */
     assert_int_equal (atomic_load (&store->target.whole_server), server);
-    more = pg_whole_known (store);
+    const pg_whole_t more = pg_whole_known (store);
     assert_int_equal (more.last, known.last + 1);
-    assert_true (pg_whole_found (store, &behind, more));
-    assert_int_equal (pg_whole_add (store, &before, (pg_whole_t){.last = known.last + 2}, &error),
+    assert_true (pg_whole_found (store, &behind, &more));
+    assert_int_equal (pg_whole_add (store, &before, known.last + 2, 0, &error), STORE_ERROR_AWAY);
+    assert_int_equal (pg_whole_add_body (store, &before, store->known_body, &error),
                       STORE_ERROR_AWAY);
     assert_int_equal (pg_whole_known (store).last, known.last + 1);
-    assert_true (pg_whole_found (store, &before, more)); /* so that the owner goes on */
+    assert_true (pg_whole_found (store, &before, &more)); /* so that the owner goes on */
+    party_free (owner);
+}
+
+/* The hash of a small one; the store does not look whether it is right. */
+static void put_body (const party_t *self, uint8_t hash[TMQ_BLOB_HASH_BYTES])
+{
+    static const uint8_t data[100] = {1};
+    const vault_t *vault = store_vault (self->store);
+    int64_t number;
+    bool done = false;
+    vault_word_t word = {""};
+    memset (hash, 7, TMQ_BLOB_HASH_BYTES);
+    if (vault->begin (vault->context, hash, sizeof data, &number, &word) != TMQ_OK ||
+        vault->put (vault->context, number, 0, data, sizeof data, &word) != TMQ_OK ||
+        vault->end (vault->context, number, hash, &done, &word) != TMQ_OK || !done)
+        fail_msg ("the body was not put: %s", word.text);
+}
+
+/* A large body is told to be there before any commit names it. */
+static void a_lost_body_is_noticed (void **state)
+{
+    fixture_t *f = *state;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    put_body (owner, hash);
+    store_fixture_sql (f, "UPDATE blob SET whole = false");
+    party_end_sessions (f, "beat");
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
+    assert_int_equal (store_fixture_sql (f, "SELECT timeline FROM shard"), PG_TIMELINE_CUT);
+    party_free (owner);
+}
+
+static void a_body_that_was_removed_is_not_missed (void **state)
+{
+    fixture_t *f = *state;
+    uint8_t hash[TMQ_BLOB_HASH_BYTES];
+    bool done = false;
+    static vault_item_t items[VAULT_SLICE_MAX];
+    size_t count = 0;
+    vault_word_t word = {""};
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    put_body (owner, hash);
+    party_end_sessions (f, "beat"); /* it is there */
+    party_submit (f, owner, 1, STORE_OK);
+    const vault_t *vault = store_vault (owner->store);
+    assert_int_equal (vault->list (vault->context, NULL, 0, items, &count, &word), TMQ_OK);
+    assert_int_equal (count, 1);
+    assert_int_equal (vault->remove (vault->context, items, &done, &word), TMQ_OK);
+    assert_true (done);
+    party_end_sessions (f, "beat");
+    long long beat = store_fixture_sql (f, "SELECT beat FROM shard");
+    WAIT_FOR (store_fixture_sql (f, "SELECT beat FROM shard") >= beat + 3, TIMING_PATIENCE_MS);
+    assert_int_equal (atomic_load (&owner->failed_with), STORE_OK);
     party_free (owner);
 }
 
@@ -334,6 +389,8 @@ int main (void)
         TEST (a_doubt_knows_what_was_written_back_meanwhile),
         TEST (a_server_that_is_over_is_not_waited_for),
         TEST (a_late_acknowledgement_is_in_doubt),
+        TEST (a_lost_body_is_noticed),
+        TEST (a_body_that_was_removed_is_not_missed),
         TEST (the_mark_of_a_cut_is_no_server),
         TEST (a_beat_leaves_the_mark_of_a_cut),
         TEST (a_cut_marks_nothing_of_another_owner),

@@ -26,7 +26,7 @@ static const char *const TEXTS[STATEMENTS] = {
     [BEAT] = "UPDATE shard SET beat = beat + 1, lease_ms = $3::int4,"
              " timeline = CASE WHEN timeline = $6::int4 THEN timeline ELSE $4::int4 END"
              " WHERE shard = $1::int2 AND epoch = $2::int8 AND owner = $5::text",
-    [NEWEST] = PG_COMMIT_NEWEST_SQL ", (SELECT epoch FROM shard WHERE shard = $1::int2)",
+    [NEWEST] = PG_WHOLE_SQL ", (SELECT epoch FROM shard WHERE shard = $1::int2)",
 };
 
 struct pg_beat {
@@ -90,12 +90,12 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     PGresult *row;
     pg_params_t params;
     const pg_whole_t known = pg_whole_known (self->store);
-    put_epoch (self, &params);
+    pg_whole_ask (&params, self->epoch, &known);
     store_code_t code = pg_link_run (&self->link, NEWEST, &params, &row, error);
     if (code != STORE_OK)
         return code;
-    const pg_whole_t there = {(uint64_t) pg_int8 (row, 0, 0), (uint64_t) pg_int8 (row, 0, 1)};
-    uint64_t epoch = (uint64_t) pg_int8 (row, 0, 2);
+    const pg_there_t there = pg_whole_there (row);
+    uint64_t epoch = (uint64_t) pg_int8 (row, 0, 3);
     PQclear (row);
     if (epoch != self->epoch)
         return pg_commit_fenced (self->store, self->epoch, error);
@@ -108,7 +108,7 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     bool lapsed = until != INT64_MIN && clock_ms (CLOCK_MONOTONIC) >= until;
     if (moved && lapsed && !self->store->database.failover_synchronous)
         return pg_commit_fenced (self->store, self->epoch, error);
-    if (!pg_whole_found (self->store, &self->link, known)) /* it is asked again */
+    if (!pg_whole_found (self->store, &self->link, &known)) /* it is asked again */
         return store_fail (error, STORE_ERROR_BUSY, "%s: more was acknowledged meanwhile",
                            self->store->target.where);
     self->timeline = self->link.timeline;

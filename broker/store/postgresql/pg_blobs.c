@@ -13,6 +13,7 @@
 
 #include "core/base/memory.h"
 #include "store/postgresql/pg_schema.h"
+#include "store/postgresql/pg_whole.h"
 #include "timestamp.h"
 
 enum {
@@ -376,6 +377,8 @@ static store_code_t take_name (pg_blobs_t *self, int64_t number, const uint8_t *
     }
     if (code == STORE_OK)
         code = pg_link_commit (&self->link, error);
+    if (code == STORE_OK)
+        code = pg_whole_add_body (self->store, &self->link, hash, error);
     if (code != STORE_OK)
         return code;
     *done = true;
@@ -517,6 +520,7 @@ static tmq_code_t vault_remove (void *context, const vault_item_t *item, bool *d
     pg_params_t *params = params_of_own (self);
     pg_param_bytes (params, item->hash, sizeof (item->hash));
     pg_param_int8 (params, item->at);
+    pg_whole_drop_body (self->store, item->hash); /* before: who looks meanwhile does not miss it */
     if (code == STORE_OK)
         code = run_own (self, REMOVE, &result, &error);
     if (code != STORE_OK)

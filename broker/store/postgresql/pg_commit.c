@@ -33,7 +33,7 @@ static const char *const TEXTS[STATEMENTS] = {
              " AND owner = $3::text",
     [LOCK] = "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c' AND epoch = $2::int8"
              " FOR UPDATE",
-    [NEWEST] = PG_COMMIT_NEWEST_SQL,
+    [NEWEST] = PG_WHOLE_SQL,
 };
 
 struct pg_commit {
@@ -119,14 +119,28 @@ store_code_t pg_commit_cut (pg_link_t *link, const pg_store_t *store, uint64_t e
                        (unsigned long long) newest);
 }
 
+static store_code_t body_cut (pg_link_t *link, const pg_store_t *store, store_error_t *error)
+{
+    mark_cut (link, store);
+    return store_fail (error, STORE_ERROR_CUT,
+                       "%s: a large body was acknowledged, and is not there: the database lost it, "
+                       "or another one was restored",
+                       store->target.where);
+}
+
 /* What was written back is in memory no more, so reads would be answered without it. What is there
  * may be ahead of what is known, as far as a write-back under way has come. */
-store_code_t pg_commit_judge (pg_link_t *link, const pg_store_t *store, uint64_t epoch,
-                              const pg_whole_t *known, const pg_whole_t *there,
+store_code_t pg_commit_judge (pg_link_t *link, pg_store_t *store, uint64_t epoch,
+                              const pg_whole_t *known, const pg_there_t *there,
                               store_error_t *error)
 {
     if (there->last < known->last)
         return pg_commit_cut (link, store, epoch, known->last, there->last, error);
+    if (!there->body && pg_whole_known (store).bodies != known->bodies)
+        return store_fail (error, STORE_ERROR_BUSY, "%s: a large body is removed just now",
+                           store->target.where);
+    if (!there->body)
+        return body_cut (link, store, error);
     if (there->written >= known->written)
         return STORE_OK;
     return store_fail (
@@ -165,14 +179,15 @@ static store_code_t beat_and_lock (pg_commit_t *self, store_error_t *error)
 }
 
 /* In a statement behind the lock: an earlier one would see an earlier state. */
-static store_code_t read_newest (pg_commit_t *self, pg_whole_t *there, store_error_t *error)
+static store_code_t read_newest (pg_commit_t *self, const pg_whole_t *known, pg_there_t *there,
+                                 store_error_t *error)
 {
     PGresult *result;
     pg_params_t params;
-    put_epoch (self, &params);
+    pg_whole_ask (&params, self->epoch, known);
     store_code_t code = pg_link_run (&self->link, NEWEST, &params, &result, error);
     if (code == STORE_OK)
-        *there = (pg_whole_t){(uint64_t) pg_int8 (result, 0, 0), (uint64_t) pg_int8 (result, 0, 1)};
+        *there = pg_whole_there (result);
     PQclear (result);
     return code;
 }
@@ -194,7 +209,7 @@ static store_code_t be_alone (pg_commit_t *self, store_error_t *error)
 
 /* One try: on a new connection, or on one that is the only one. *known: what was acknowledged when
  * this server was asked, not when the doubt began: more may have been written back meanwhile. */
-static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known, pg_whole_t *there,
+static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known, pg_there_t *there,
                                 store_error_t *error)
 {
     store_code_t code = alone ? be_alone (self, error) : pg_link_open (&self->link, error);
@@ -204,7 +219,7 @@ static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known
         code = beat_and_lock (self, error);
     *known = pg_whole_known (self->store);
     if (code == STORE_OK)
-        code = read_newest (self, there, error);
+        code = read_newest (self, known, there, error);
     if (code == STORE_OK)
         code = pg_link_commit (&self->link, error);
     if (code == STORE_OK)
@@ -218,7 +233,7 @@ static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known
 
 /* Waits until the database answers, however long that takes. */
 static store_code_t find_newest (pg_commit_t *self, bool alone, pg_whole_t *known,
-                                 pg_whole_t *there, store_error_t *error)
+                                 pg_there_t *there, store_error_t *error)
 {
     store_code_t code;
     int64_t wait_ms = AGAIN_MS;
@@ -237,16 +252,18 @@ static store_code_t find_newest (pg_commit_t *self, bool alone, pg_whole_t *know
 
 /* The newest that is there, on a server that has all that was acknowledged. Nothing is committed
  * meanwhile, so the server before can acknowledge what waits to be written back, and no more. */
-static store_code_t find_whole (pg_commit_t *self, bool alone, pg_whole_t *known, pg_whole_t *there,
+static store_code_t find_whole (pg_commit_t *self, bool alone, pg_whole_t *known, pg_there_t *there,
                                 store_error_t *error)
 {
-    store_code_t code;
-    do {
-        code = find_newest (self, alone, known, there, error);
-        if (code == STORE_OK)
-            code = pg_commit_judge (&self->link, self->store, self->epoch, known, there, error);
-    } while (code == STORE_OK && !pg_whole_found (self->store, &self->link, *known));
-    return code;
+    while (true) {
+        store_code_t code = find_newest (self, alone, known, there, error);
+        if (code != STORE_OK)
+            return code;
+        code = pg_commit_judge (&self->link, self->store, self->epoch, known, there, error);
+        bool done = code != STORE_OK && code != STORE_ERROR_BUSY;
+        if (done || (code == STORE_OK && pg_whole_found (self->store, &self->link, known)))
+            return code;
+    }
 }
 
 /* What became of the commit that ends with this batch. One that had not landed may do so yet, and
@@ -256,7 +273,7 @@ static store_code_t settle (pg_commit_t *self, uint64_t batch, bool never, bool 
 {
     char text[128];
     pg_whole_t known;
-    pg_whole_t there;
+    pg_there_t there;
     store_code_t code = find_whole (self, never, &known, &there, error);
     if (code != STORE_OK)
         return code;
@@ -319,9 +336,7 @@ static store_code_t insert_or_know (pg_commit_t *self, uint64_t batch, bool land
                                     store_error_t *error)
 {
     store_code_t code = landed ? STORE_OK : insert (self, batch, error);
-    return code == STORE_OK
-               ? pg_whole_add (self->store, &self->link, (pg_whole_t){.last = batch}, error)
-               : code;
+    return code == STORE_OK ? pg_whole_add (self->store, &self->link, batch, 0, error) : code;
 }
 
 /* Where a commit is made again that finds no space, the one in doubt may find some yet: "nothing of

@@ -15,14 +15,6 @@
 
 typedef struct pg_commit pg_commit_t;
 
-/* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables; and
- * what the tables have, as pg_whole_t says it. */
-#define PG_COMMIT_NEWEST_SQL                                                                       \
-    "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"                           \
-    " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"                                          \
-    " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0),"                \
-    " coalesce ((SELECT batch + 1 FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0)"
-
 /* A row if the newest epoch of shard $1 is $2. */
 #define PG_COMMIT_OWNED_SQL                                                                        \
     "SELECT 1 FROM fence WHERE shard = $1::int2 AND part = 'c' AND epoch = $2::int8"
@@ -37,11 +29,12 @@ store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t e
  * something that was acknowledged is gone. The batches stay the caller's. */
 store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_t count,
                                store_error_t *error);
-/* Judges the first two columns of a row of PG_COMMIT_NEWEST_SQL. STORE_ERROR_CUT: a commit is gone;
- * the link marks the data, as for pg_commit_cut. STORE_ERROR_IO: only a write-back is, whose rows
- * are in memory no more, but yet in the journal: whoever starts makes it again. */
-store_code_t pg_commit_judge (pg_link_t *link, const pg_store_t *store, uint64_t epoch,
-                              const pg_whole_t *known, const pg_whole_t *there,
+/* Judges what a server has. STORE_ERROR_CUT: a commit or a large body is gone; the link marks the
+ * data, as for pg_commit_cut. STORE_ERROR_IO: only a write-back is, whose rows are in memory no
+ * more, but yet in the journal: whoever starts makes it again. STORE_ERROR_BUSY: it was about to be
+ * changed, and is to be asked again. */
+store_code_t pg_commit_judge (pg_link_t *link, pg_store_t *store, uint64_t epoch,
+                              const pg_whole_t *known, const pg_there_t *there,
                               store_error_t *error);
 /* For how long the commit that is being made has waited; 0: there is none. */
 int64_t pg_commit_waits_ms (const pg_commit_t *self);

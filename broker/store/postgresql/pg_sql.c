@@ -4,8 +4,8 @@
 
 #include "store/postgresql/pg_sql.h"
 
-#include "store/postgresql/pg_commit.h"
 #include "store/postgresql/pg_rows.h"
+#include "store/postgresql/pg_whole.h"
 
 /* Bodies are given once: an image without them leaves the stored ones alone. */
 #define TASKS_UPDATE                                                                               \
@@ -26,7 +26,7 @@ const char *const PG_SQL_TEXTS[PG_SQL_STATEMENTS] = {
                        " last_number = $4::int8, last_pos = $5::int8, newest_ms = $6::int8,"
                        " tasks = $7::int8, tombstones = $8::int8, event_bytes = $9::int8"
                        " WHERE shard = $1::int2",
-    [PG_SQL_NEWEST] = PG_COMMIT_NEWEST_SQL,
+    [PG_SQL_NEWEST] = PG_WHOLE_SQL,
     [PG_SQL_JOURNAL_READ] = "SELECT epoch, batch, body FROM journal WHERE shard = $1::int2"
                             " AND (epoch, batch) > ($2::int8, $3::int8)"
                             " ORDER BY epoch, batch LIMIT 1",

@@ -45,11 +45,13 @@ typedef struct pg_store {
     atomic_int_fast64_t away_since; /* mono; 0: it is not */
     pthread_mutex_t told_lock;      /* guards told, and changes of away_since with it */
     told_t told;
-    pthread_mutex_t whole_lock; /* pg_whole.h; guards the two, and changes of whole_server */
+    pthread_mutex_t whole_lock; /* pg_whole.h; guards what is known, and whole_server */
     uint64_t known_last;        /* batch of this epoch that is known to be durable; 0: none */
     /* Up to which one the tables are known to have everything, and 1; 0: not even what was there
      * before this epoch. */
     uint64_t known_written;
+    uint8_t known_body[TMQ_BLOB_HASH_BYTES]; /* hash of the newest large body; zeros: none */
+    uint64_t known_bodies;                   /* how often that one has changed */
     /* At the start and at the end nobody waits for a database that is out of reach: the supervisor
      * tries again, and what is committed stands in the journal. */
     atomic_bool impatient;

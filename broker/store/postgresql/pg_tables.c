@@ -142,11 +142,11 @@ static store_code_t judge_lost (pg_tables_t *self, store_error_t *error)
     PGresult *row;
     pg_params_t params;
     const pg_whole_t known = pg_whole_known (self->store);
-    put_shard (self, &params);
+    pg_whole_ask (&params, self->epoch, &known);
     store_code_t code = pg_link_run (&self->link, PG_SQL_NEWEST, &params, &row, error);
     if (code != STORE_OK)
         return code;
-    const pg_whole_t there = {(uint64_t) pg_int8 (row, 0, 0), (uint64_t) pg_int8 (row, 0, 1)};
+    const pg_there_t there = pg_whole_there (row);
     PQclear (row);
     return pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
 }
@@ -200,8 +200,7 @@ static void undo (pg_tables_t *self)
 static store_code_t acknowledge (pg_tables_t *self, store_error_t *error)
 {
     const bool ours = self->meta.epoch == self->epoch;
-    const pg_whole_t more = {.written = ours ? self->meta.batch + 1 : 0};
-    return pg_whole_add (self->store, &self->link, more, error);
+    return pg_whole_add (self->store, &self->link, 0, ours ? self->meta.batch + 1 : 0, error);
 }
 
 static store_code_t try_once (pg_tables_t *self, const work_t *work, store_error_t *error)

@@ -5,7 +5,9 @@
 #include "store/postgresql/pg_target.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <libpq-fe.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +137,27 @@ static store_code_t choose_passfile (pg_target_t *self, size_t *count, const cha
     return path == NULL ? STORE_OK : pg_passfile_check (path, error);
 }
 
+/* libpq reads these when it connects, and would refuse each connection for ever: as if the server
+ * were away. It passes over blanks around them. */
+static store_code_t check_numbers (const pg_target_t *self, store_error_t *error)
+{
+    static const char *const NUMBERS[] = {"connect_timeout",  "keepalives",
+                                          "keepalives_idle",  "keepalives_interval",
+                                          "keepalives_count", "tcp_user_timeout"};
+    for (size_t i = 0; i < sizeof (NUMBERS) / sizeof (NUMBERS[0]); i++) {
+        const char *value = keyword_value (self, NUMBERS[i]);
+        char *end = NULL;
+        errno = 0;
+        long number = value == NULL ? 0 : strtol (value, &end, 10);
+        bool good = value == NULL || (errno == 0 && end != value && number >= INT_MIN &&
+                                      number <= INT_MAX && end[strspn (end, " \t\n\r\f\v")] == 0);
+        if (!good)
+            return store_fail (error, STORE_ERROR_ACCESS, "database/uri: %s=%.40s is no number",
+                               NUMBERS[i], value);
+    }
+    return STORE_OK;
+}
+
 static store_code_t take_uri (pg_target_t *self, const database_options_t *options,
                               store_error_t *error)
 {
@@ -163,6 +186,8 @@ static store_code_t take_uri (pg_target_t *self, const database_options_t *optio
     store_code_t code = choose_passfile (self, &count, options->passfile, error);
     if (code == STORE_OK)
         code = choose_tls (self, &count, error);
+    if (code == STORE_OK)
+        code = check_numbers (self, error);
     for (size_t i = 0; i < sizeof (DEFAULTS) / sizeof (DEFAULTS[0]); i++)
         add_keyword (self, &count, DEFAULTS[i][0], DEFAULTS[i][1]);
     find_hosts (self, options->lease_ms);

@@ -4,23 +4,56 @@
 
 #include "store/postgresql/pg_whole.h"
 
+#include <string.h>
+
+#include "store/postgresql/pg_schema.h"
+
+void pg_whole_ask (pg_params_t *params, uint64_t epoch, const pg_whole_t *known)
+{
+    static const uint8_t none[TMQ_BLOB_HASH_BYTES];
+    const bool some = memcmp (known->body, none, sizeof (none)) != 0;
+    pg_params_clear (params);
+    pg_param_int2 (params, PG_SHARD);
+    pg_param_int8 (params, (int64_t) epoch);
+    pg_param_bytes (params, known->body, some ? sizeof (known->body) : 0);
+}
+
+pg_there_t pg_whole_there (const PGresult *row)
+{
+    return (pg_there_t){(uint64_t) pg_int8 (row, 0, 0), (uint64_t) pg_int8 (row, 0, 1),
+                        pg_bool (row, 0, 2)};
+}
+
 pg_whole_t pg_whole_known (pg_store_t *store)
 {
     pthread_mutex_lock (&store->whole_lock);
-    const pg_whole_t known = {store->known_last, store->known_written};
+    pg_whole_t known = {
+        .last = store->known_last, .written = store->known_written, .bodies = store->known_bodies};
+    memcpy (known.body, store->known_body, sizeof (known.body));
     pthread_mutex_unlock (&store->whole_lock);
     return known;
 }
 
-store_code_t pg_whole_add (pg_store_t *store, pg_link_t *link, pg_whole_t more,
-                           store_error_t *error)
+/* Under the lock. hash: NULL for none. */
+static void set_body (pg_store_t *store, const uint8_t *hash)
+{
+    memset (store->known_body, 0, sizeof (store->known_body));
+    if (hash != NULL)
+        memcpy (store->known_body, hash, sizeof (store->known_body));
+    store->known_bodies++;
+}
+
+static store_code_t add (pg_store_t *store, pg_link_t *link, const pg_whole_t *more,
+                         const uint8_t *hash, store_error_t *error)
 {
     pthread_mutex_lock (&store->whole_lock);
     const bool over = pg_link_is_over (link);
-    if (!over && more.last != 0)
-        store->known_last = more.last;
-    if (!over && more.written != 0)
-        store->known_written = more.written;
+    if (!over && more->last != 0)
+        store->known_last = more->last;
+    if (!over && more->written != 0)
+        store->known_written = more->written;
+    if (!over && hash != NULL)
+        set_body (store, hash);
     pthread_mutex_unlock (&store->whole_lock);
     if (!over)
         return STORE_OK;
@@ -28,12 +61,33 @@ store_code_t pg_whole_add (pg_store_t *store, pg_link_t *link, pg_whole_t more,
     return store_fail (error, STORE_ERROR_AWAY, "%s: %s", store->target.where, PG_LINK_OVER);
 }
 
-bool pg_whole_found (pg_store_t *store, const pg_link_t *link, pg_whole_t known)
+store_code_t pg_whole_add (pg_store_t *store, pg_link_t *link, uint64_t last, uint64_t written,
+                           store_error_t *error)
+{
+    return add (store, link, &(pg_whole_t){.last = last, .written = written}, NULL, error);
+}
+
+store_code_t pg_whole_add_body (pg_store_t *store, pg_link_t *link, const uint8_t *hash,
+                                store_error_t *error)
+{
+    return add (store, link, &(pg_whole_t){0}, hash, error);
+}
+
+void pg_whole_drop_body (pg_store_t *store, const uint8_t *hash)
+{
+    pthread_mutex_lock (&store->whole_lock);
+    if (memcmp (store->known_body, hash, sizeof (store->known_body)) == 0)
+        set_body (store, NULL);
+    pthread_mutex_unlock (&store->whole_lock);
+}
+
+bool pg_whole_found (pg_store_t *store, const pg_link_t *link, const pg_whole_t *known)
 {
     pthread_mutex_lock (&store->whole_lock);
     const bool same = atomic_load (&store->target.whole_server) == link->server;
     const bool all =
-        same || (store->known_last == known.last && store->known_written == known.written);
+        same || (store->known_last == known->last && store->known_written == known->written &&
+                 store->known_bodies == known->bodies);
     if (all)
         atomic_store (&store->target.whole_server, link->server);
     pthread_mutex_unlock (&store->whole_lock);

@@ -14,16 +14,45 @@
 typedef struct pg_whole {
     uint64_t last;    /* batch of this epoch that was acknowledged; 0: none */
     uint64_t written; /* up to which batch the tables have everything, and 1; 0: not known */
+    uint64_t bodies;  /* a number of the next */
+    /* Hash of the large body that was put last; zeros: none. It is there only if all before are. */
+    uint8_t body[TMQ_BLOB_HASH_BYTES];
 } pg_whole_t;
+
+/* What a server has of it. */
+typedef struct pg_there {
+    uint64_t last;
+    uint64_t written;
+    bool body;
+} pg_there_t;
+
+/* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables; what
+ * the tables have, as pg_whole_t says it; and whether the body $3 is there, or none was asked
+ * for. */
+#define PG_WHOLE_SQL                                                                               \
+    "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"                           \
+    " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"                                          \
+    " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0),"                \
+    " coalesce ((SELECT batch + 1 FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0),"  \
+    " $3::bytea = '' OR EXISTS (SELECT 1 FROM blob WHERE shard = $1::int2"                         \
+    " AND hash = $3::bytea AND whole)"
+/* Its parameters; known has to outlive the call that they are for. And the first three columns of
+ * its row. */
+void pg_whole_ask (pg_params_t *params, uint64_t epoch, const pg_whole_t *known);
+pg_there_t pg_whole_there (const PGresult *row);
 
 /* To be asked before the question that is judged by it. */
 pg_whole_t pg_whole_known (pg_store_t *store);
-/* The link's server acknowledged this; a field of 0 says nothing. STORE_ERROR_AWAY: it is over, so
- * what was sent to it is in doubt. The link is closed then. */
-store_code_t pg_whole_add (pg_store_t *store, pg_link_t *link, pg_whole_t more,
+/* The link's server acknowledged this; 0 says nothing. STORE_ERROR_AWAY: it is over, so what was
+ * sent to it is in doubt. The link is closed then. */
+store_code_t pg_whole_add (pg_store_t *store, pg_link_t *link, uint64_t last, uint64_t written,
                            store_error_t *error);
+store_code_t pg_whole_add_body (pg_store_t *store, pg_link_t *link, const uint8_t *hash,
+                                store_error_t *error);
+/* This body is about to be removed. */
+void pg_whole_drop_body (pg_store_t *store, const uint8_t *hash);
 /* The link's server has all that was known: it is the whole one from now on. False: more was
  * acknowledged by another one since, so this one has to be asked again. */
-bool pg_whole_found (pg_store_t *store, const pg_link_t *link, pg_whole_t known);
+bool pg_whole_found (pg_store_t *store, const pg_link_t *link, const pg_whole_t *known);
 
 #endif
