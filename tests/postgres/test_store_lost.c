@@ -40,23 +40,46 @@ static void an_idle_owner_notices_that_something_is_gone (void **state)
     party_free (owner);
 }
 
+/* Two commits, each written back; what stood there before the second one is remembered. */
+static void write_back_twice (fixture_t *f, party_t *owner)
+{
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* only when it is asked for */
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
+    store_fixture_sql (f, "CREATE TABLE written_before AS SELECT * FROM written");
+    party_submit (f, owner, 2, STORE_OK);
+    store_fixture_sql (f, "CREATE TABLE journal_before AS SELECT * FROM journal");
+    store_flush (owner->store);
+    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+}
+
+/* As a standby that has all commits, and not the second write-back. What the store forgets in
+ * between writes the row of `written` anew. */
+static void lose_the_second (fixture_t *f)
+{
+    store_fixture_sql (f, "DELETE FROM task WHERE number = 2;"
+                          " DELETE FROM event WHERE first_seq = 2;"
+                          " INSERT INTO journal SELECT * FROM journal_before");
+    do {
+        store_fixture_sql (f, "DELETE FROM written;"
+                              " INSERT INTO written SELECT * FROM written_before");
+        timing_pause (100);
+    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
+    store_fixture_sql (f, "DROP TABLE written_before, journal_before");
+}
+
 /* Rows that were written are gone, and those behind them are to be written: what lies between is in
- * memory no more, and the newest commit would hide it. No commit is lost. */
+ * memory no more, and the newest commit would hide it. */
 static void a_write_back_notices_that_something_is_gone (void **state)
 {
     fixture_t *f = *state;
     party_t *owner = party_new (f, false, NULL);
-    owner->options.dirty_ms_max = TIMING_PATIENCE_MS; /* only when it is asked for */
-    party_own (owner, STORE_OK);
-    party_submit (f, owner, 1, STORE_OK);
-    party_submit (f, owner, 2, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
+    write_back_twice (f, owner);
     party_submit (f, owner, 3, STORE_OK);
-    /* At once: what its session forgets in between would write the row anew. */
-    store_fixture_sql (f, "UPDATE written SET batch = 1; DELETE FROM task WHERE number = 2;"
-                          " SELECT pg_terminate_backend (pid) FROM pg_stat_activity WHERE"
-                          " application_name LIKE 'taskmq write-back %' AND usename = 'taskmq'");
+    lose_the_second (f);
+    party_end_sessions (f, "write-back");
     store_flush (owner->store);
     WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_IO, TIMING_PATIENCE_MS);
     party_free (owner);
@@ -66,17 +89,9 @@ static void a_write_back_notices_that_something_is_gone (void **state)
 static void a_lost_write_back_is_noticed_by (fixture_t *f, const char *session)
 {
     party_t *owner = party_new (f, false, NULL);
-    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
-    party_own (owner, STORE_OK);
-    party_submit (f, owner, 1, STORE_OK);
-    party_submit (f, owner, 2, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
-    party_submit (f, owner, 3, STORE_OK); /* no commit is missing: this one is in the journal */
-    do {
-        store_fixture_sql (f, "UPDATE written SET batch = 1");
-        timing_pause (100);
-    } while (store_fixture_sql (f, "SELECT batch FROM written") != 1);
+    write_back_twice (f, owner);
+    party_submit (f, owner, 3, STORE_OK);
+    lose_the_second (f);
     party_end_sessions (f, session);
     if (strcmp (session, "beat") == 0)
         WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_IO, TIMING_PATIENCE_MS);
@@ -102,22 +117,8 @@ static void a_start_brings_a_lost_write_back_back (void **state)
     fixture_t *f = *state;
     party_t *owner = party_new (f, false, NULL);
     party_t *next = party_new (f, true, NULL);
-    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
-    party_own (owner, STORE_OK);
-    party_submit (f, owner, 1, STORE_OK);
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
-    store_fixture_sql (f, "CREATE TABLE written_before AS SELECT * FROM written");
-    party_submit (f, owner, 2, STORE_OK);
-    store_fixture_sql (f, "CREATE TABLE journal_before AS SELECT * FROM journal");
-    store_flush (owner->store);
-    WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 2, TIMING_PATIENCE_MS);
-    /* As a standby that had not got the write-back. */
-    store_fixture_sql (f, "DELETE FROM written; INSERT INTO written SELECT * FROM written_before;"
-                          " DELETE FROM task WHERE number = 2;"
-                          " DELETE FROM event WHERE first_seq = 2;"
-                          " INSERT INTO journal SELECT * FROM journal_before;"
-                          " DROP TABLE written_before, journal_before");
+    write_back_twice (f, owner);
+    lose_the_second (f);
     party_end_sessions (f, "beat");
     WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_IO, TIMING_PATIENCE_MS);
     party_own (next, STORE_OK);
@@ -126,6 +127,30 @@ static void a_start_brings_a_lost_write_back_back (void **state)
     assert_int_equal (next->boot.generation, owner->boot.generation);
     assert_int_equal (store_fixture_sql (f, "SELECT count (*) FROM task"), 2);
     party_free (next);
+    party_free (owner);
+}
+
+/* More was acknowledged since it was asked: that is no verdict. Else nothing is behind it. */
+static void a_verdict_is_the_last_word (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error;
+    party_t *owner = party_new (f, false, NULL);
+    owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
+    party_own (owner, STORE_OK);
+    party_submit (f, owner, 1, STORE_OK);
+    pg_store_t *store = (pg_store_t *) owner->store;
+    pg_whole_t known = pg_whole_known (store);
+    party_submit (f, owner, 2, STORE_OK);
+    assert_false (pg_whole_end (store, &known));
+    pg_link_t link;
+    pg_link_init (&link, &store->target, "link", NULL, 0);
+    link.server = link.whole = atomic_load (&store->target.whole_server);
+    assert_false (pg_link_is_over (&link));
+    known = pg_whole_known (store);
+    assert_true (pg_whole_end (store, &known));
+    assert_int_equal (pg_whole_add (store, &link, known.last + 1, 0, &error), STORE_ERROR_AWAY);
+    assert_true (pg_whole_found (store, &link, &known)); /* so that the owner goes on */
     party_free (owner);
 }
 
@@ -386,6 +411,7 @@ int main (void)
         TEST (a_beat_notices_that_a_write_back_is_gone),
         TEST (a_commit_notices_that_a_write_back_is_gone),
         TEST (a_start_brings_a_lost_write_back_back),
+        TEST (a_verdict_is_the_last_word),
         TEST (a_doubt_knows_what_was_written_back_meanwhile),
         TEST (a_server_that_is_over_is_not_waited_for),
         TEST (a_late_acknowledgement_is_in_doubt),

@@ -298,7 +298,7 @@ typedef struct host {
     int64_t pause_ms;
     bool doubted;            /* the one that is being made, or was by a session before */
     bool never;              /* … and is not made again: there is no space */
-    uint64_t settle_written; /* what was written back when that was asked first */
+    uint64_t settle_written; /* what was written back when that was asked */
     int64_t commit_at;       /* after one that found no space */
     uint64_t last;           /* acknowledged batch of this epoch */
     /* Write-backs. */

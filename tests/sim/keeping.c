@@ -67,6 +67,27 @@ static void rolled_back (world_t *world, const char *what)
     host_end (world, "finds that the database lost something");
 }
 
+/* A write-back takes from the journal what it writes, in one. So where it is gone and no commit is,
+ * a start finds all of that in the journal. */
+static void write_back_lost (world_t *world)
+{
+    const host_t *self = world->broker->host;
+    const database_t *database = world->database;
+    place_t written = database->shard.written;
+    uint64_t last = written.epoch == self->epoch ? written.batch : 0;
+    for (size_t i = 0; i < database->journal.count; i++) {
+        const parcel_t *parcel = database->journal.list[i];
+        if (parcel->epoch == self->epoch && parcel->batch->no == last + 1) {
+            last++;
+        }
+    }
+    if (database->shard.epoch == self->epoch && last < database_newest (database, self->epoch)) {
+        sim_fail (world, "A106: a write-back is lost, and the journal lacks batch %llu",
+                  (unsigned long long) last + 1);
+    }
+    rolled_back (world, "a write-back");
+}
+
 /* Beats. */
 
 void keeping_begin (world_t *world)
@@ -162,7 +183,7 @@ static void found_whole (world_t *world, const answer_t *answer)
         return;
     }
     if (self->served_then && lacks_written (world, answer->shard.written, self->written_then)) {
-        rolled_back (world, "a write-back");
+        write_back_lost (world);
         return;
     }
     /* After a promotion whoever took over while the lease had lapsed may be forgotten. */
@@ -308,7 +329,7 @@ static void settled (world_t *world, const answer_t *answer)
         return;
     }
     if (lacks_written (world, answer->shard.written, self->settle_written)) {
-        rolled_back (world, "a write-back");
+        write_back_lost (world);
         return;
     }
     host_found_whole (world);
@@ -472,7 +493,7 @@ static void write_behind (world_t *world)
     case ANSWER_OK:
     case ANSWER_THERE: written (world); break;
     case ANSWER_FENCED: fenced (world); break;
-    case ANSWER_CUT: rolled_back (world, "a write-back"); break;
+    case ANSWER_CUT: write_back_lost (world); break;
     default: self->writing = WRITES_AGAIN; self->write_again_ms = world->mono_ms + WRITE_AGAIN_MS;
     }
 }

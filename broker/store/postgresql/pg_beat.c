@@ -109,7 +109,7 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     if (moved && lapsed && !self->store->database.failover_synchronous)
         return pg_commit_fenced (self->store, self->epoch, error);
     if (!pg_whole_found (self->store, &self->link, &known)) /* it is asked again */
-        return store_fail (error, STORE_ERROR_BUSY, "%s: more was acknowledged meanwhile",
+        return store_fail (error, STORE_ERROR_BUSY, "%s: what is known has changed meanwhile",
                            self->store->target.where);
     self->timeline = self->link.timeline;
     return STORE_OK;

@@ -119,6 +119,12 @@ store_code_t pg_commit_cut (pg_link_t *link, const pg_store_t *store, uint64_t e
                        (unsigned long long) newest);
 }
 
+static store_code_t changes (const pg_store_t *store, store_error_t *error)
+{
+    return store_fail (error, STORE_ERROR_BUSY, "%s: what is known has changed meanwhile",
+                       store->target.where);
+}
+
 static store_code_t body_cut (pg_link_t *link, const pg_store_t *store, store_error_t *error)
 {
     mark_cut (link, store);
@@ -137,8 +143,7 @@ store_code_t pg_commit_judge (pg_link_t *link, pg_store_t *store, uint64_t epoch
     if (there->last < known->last)
         return pg_commit_cut (link, store, epoch, known->last, there->last, error);
     if (!there->body && pg_whole_known (store).bodies != known->bodies)
-        return store_fail (error, STORE_ERROR_BUSY, "%s: a large body is removed just now",
-                           store->target.where);
+        return changes (store, error);
     if (!there->body)
         return body_cut (link, store, error);
     if (there->written >= known->written)
@@ -260,9 +265,11 @@ static store_code_t find_whole (pg_commit_t *self, bool alone, pg_whole_t *known
         if (code != STORE_OK)
             return code;
         code = pg_commit_judge (&self->link, self->store, self->epoch, known, there, error);
-        bool done = code != STORE_OK && code != STORE_ERROR_BUSY;
-        if (done || (code == STORE_OK && pg_whole_found (self->store, &self->link, known)))
-            return code;
+        bool found = code == STORE_OK && pg_whole_found (self->store, &self->link, known);
+        bool fails = code != STORE_OK && code != STORE_ERROR_BUSY;
+        if (found || fails || atomic_load (&self->store->impatient))
+            return found || code != STORE_OK ? code : changes (self->store, error);
+        pause_ms (AGAIN_MS);
     }
 }
 

@@ -26,7 +26,8 @@ store_code_t pg_commit_start (pg_commit_t *self, uint64_t generation, uint64_t e
                               store_error_t *error);
 /* Durable when it returns STORE_OK; waits as long as it takes. STORE_ERROR_FULL: nothing of it is
  * kept, nor comes later. STORE_ERROR_FENCED: another process owns the data. STORE_ERROR_CUT:
- * something that was acknowledged is gone. The batches stay the caller's. */
+ * something that was acknowledged is gone. STORE_ERROR_IO: also as pg_commit_judge. The batches
+ * stay the caller's. */
 store_code_t pg_commit_append (pg_commit_t *self, batch_t *const *batches, size_t count,
                                store_error_t *error);
 /* Judges what a server has. STORE_ERROR_CUT: a commit or a large body is gone; the link marks the

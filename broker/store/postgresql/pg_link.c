@@ -134,7 +134,7 @@ enum {
     SHOWN_SUMS,
     SHOWN_SYSTEM,
     SHOWN_TIMELINE,
-    SHOWN_IN_RECPG_LINK_OVERY,
+    SHOWN_IN_RECOVERY,
     SHOWN_COMMIT,
     SHOWN_START
 };
@@ -223,6 +223,8 @@ bool pg_link_is_over (const pg_link_t *self)
 static store_code_t check_whole (pg_link_t *self, store_error_t *error)
 {
     uint64_t whole = atomic_load (&self->target->whole_server);
+    if (whole == self->server)
+        self->whole = whole;
     if (self->judges || whole == 0 || whole == self->server)
         return STORE_OK;
     return lose (self, "it was promoted or started anew, and whether it has all is not known yet",
@@ -242,7 +244,7 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
     code = pg_link_show (self, SHOW, &shown, error);
     if (code != STORE_OK)
         return code;
-    if (shows (shown, SHOWN_IN_RECPG_LINK_OVERY, "true"))
+    if (shows (shown, SHOWN_IN_RECOVERY, "true"))
         code = lose (self, "the server only reads: it follows another one", error);
     if (code == STORE_OK)
         code = check_safe (self, shown, error);
@@ -343,7 +345,7 @@ static bool wait_step (pg_link_t *self, int64_t *until_ms, bool sends)
                            .events = (short) (sends ? POLLIN | POLLOUT : POLLIN)};
     if (poll (&ready, 1, left < WAIT_STEP_MS ? (int) left : WAIT_STEP_MS) < 0)
         return errno == EINTR;
-    return ready.revents == 0 || PQconsumeInput (self->db) != 0;
+    return PQconsumeInput (self->db) != 0; /* in any case: TLS may keep what poll does not see */
 }
 
 /* Until an answer can be taken without waiting. False: as wait_step. */
@@ -387,9 +389,8 @@ static store_code_t next_result (pg_link_t *self, int64_t until_ms, PGresult **o
                                  store_error_t *error)
 {
     *out = NULL;
-    if (!wait_answer (self, until_ms)) {
+    if (!wait_answer (self, until_ms))
         return lose_waiting (self, "it did not answer in time", error);
-    }
     *out = PQgetResult (self->db);
     return STORE_OK;
 }

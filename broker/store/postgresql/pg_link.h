@@ -40,7 +40,8 @@ typedef struct pg_link {
     bool judges;             /* it finds out whether another server has all (A106) */
     int32_t timeline;        /* of its server, when it connected */
     uint64_t server;         /* … one life of it: from a start to an end or a promotion */
-    uint64_t whole;          /* the one that was known to be whole when it connected; 0: none */
+    uint64_t whole;          /* the one that was known to be whole when it connected, or its own
+                                once that is; 0: none */
     PGconn *db;              /* NULL: closed */
     uint64_t opened;         /* how often it was, or was moved to */
     bool ends_others;        /* when it is opened (pg_link_end_others) */

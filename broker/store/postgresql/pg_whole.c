@@ -8,6 +8,8 @@
 
 #include "store/postgresql/pg_schema.h"
 
+enum { NO_SERVER = 2 /* lives of servers are odd */ };
+
 void pg_whole_ask (pg_params_t *params, uint64_t epoch, const pg_whole_t *known)
 {
     static const uint8_t none[TMQ_BLOB_HASH_BYTES];
@@ -81,15 +83,32 @@ void pg_whole_drop_body (pg_store_t *store, const uint8_t *hash)
     pthread_mutex_unlock (&store->whole_lock);
 }
 
-bool pg_whole_found (pg_store_t *store, const pg_link_t *link, const pg_whole_t *known)
+/* Under the lock. */
+static bool is_known (const pg_store_t *store, const pg_whole_t *known)
+{
+    return store->known_last == known->last && store->known_written == known->written &&
+           store->known_bodies == known->bodies;
+}
+
+bool pg_whole_found (pg_store_t *store, pg_link_t *link, const pg_whole_t *known)
 {
     pthread_mutex_lock (&store->whole_lock);
-    const bool same = atomic_load (&store->target.whole_server) == link->server;
     const bool all =
-        same || (store->known_last == known->last && store->known_written == known->written &&
-                 store->known_bodies == known->bodies);
-    if (all)
+        atomic_load (&store->target.whole_server) == link->server || is_known (store, known);
+    if (all) {
         atomic_store (&store->target.whole_server, link->server);
+        link->whole = link->server; /* it is over when another one is, also one that was before */
+    }
+    pthread_mutex_unlock (&store->whole_lock);
+    return all;
+}
+
+bool pg_whole_end (pg_store_t *store, const pg_whole_t *known)
+{
+    pthread_mutex_lock (&store->whole_lock);
+    const bool all = is_known (store, known);
+    if (all)
+        atomic_store (&store->target.whole_server, NO_SERVER);
     pthread_mutex_unlock (&store->whole_lock);
     return all;
 }

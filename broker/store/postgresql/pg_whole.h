@@ -15,7 +15,8 @@ typedef struct pg_whole {
     uint64_t last;    /* batch of this epoch that was acknowledged; 0: none */
     uint64_t written; /* up to which batch the tables have everything, and 1; 0: not known */
     uint64_t bodies;  /* a number of the next */
-    /* Hash of the large body that was put last; zeros: none. It is there only if all before are. */
+    /* Hash of the large body that was put last; zeros: none. It is there only if all before are.
+     * One that is removed was put long ago, and so were they: then none is known. */
     uint8_t body[TMQ_BLOB_HASH_BYTES];
 } pg_whole_t;
 
@@ -53,6 +54,9 @@ store_code_t pg_whole_add_body (pg_store_t *store, pg_link_t *link, const uint8_
 void pg_whole_drop_body (pg_store_t *store, const uint8_t *hash);
 /* The link's server has all that was known: it is the whole one from now on. False: more was
  * acknowledged by another one since, so this one has to be asked again. */
-bool pg_whole_found (pg_store_t *store, const pg_link_t *link, const pg_whole_t *known);
+bool pg_whole_found (pg_store_t *store, pg_link_t *link, const pg_whole_t *known);
+/* A server lacks something, and the process is about to end for it: no server counts any more, so
+ * nothing is acknowledged behind this. False: more was, since it was asked what is known. */
+bool pg_whole_end (pg_store_t *store, const pg_whole_t *known);
 
 #endif
