@@ -28,6 +28,7 @@ FRAME = 262144
 MIB = 1024 * 1024
 PIECE = 192 * 1024  # DOWNLOAD_PIECE_BYTES
 FAST = ["rate = 100000", "rate_burst = 100000"]
+PATIENT = ["output_timeout = 10m", *FAST]  # readers wait for each other, on a slow machine for long
 
 
 def made(length, seed=1):
@@ -318,7 +319,7 @@ def part_peak():
     readers = 100 if is_sanitized() else 500  # nothing is measured under a sanitizer, which is slow
     kept = 64 * MIB  # TRIM_BYTES_MIN
     settings = ["principal_streams_max = 600", "principal_requests_max = 600",
-                "principal_bytes_max = 200M", *FAST]
+                "principal_bytes_max = 200M", *PATIENT]
     with Broker() as broker, Gateway(broker, configuration=settings) as gateway:
         stage = Stage(broker, gateway)
         target = f"/v1/tasks/{stage.submit(made(8 * MIB, 12))}/payload"
@@ -337,7 +338,7 @@ def part_peak():
 def part_slow():
     """Many who read slowly: each is owed one piece, nobody else waits, and all get everything."""
     readers = 20
-    with Broker() as broker, Gateway(broker, configuration=FAST) as gateway:
+    with Broker() as broker, Gateway(broker, configuration=PATIENT) as gateway:
         stage = Stage(broker, gateway)
         data = made(8 * MIB, 11)
         target = f"/v1/tasks/{stage.submit(data)}/payload"
