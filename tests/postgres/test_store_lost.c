@@ -97,6 +97,7 @@ static void a_lost_write_back_is_noticed_by (fixture_t *f, const char *session)
         WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_IO, TIMING_PATIENCE_MS);
     else
         party_submit (f, owner, 4, STORE_ERROR_IO);
+    assert_int_equal (atomic_load (&((pg_store_t *) owner->store)->target.whole_server) % 2, 0);
     assert_true (store_fixture_sql (f, "SELECT timeline FROM shard") > 0); /* no cut */
     party_free (owner);
 }

@@ -148,11 +148,13 @@ store_code_t pg_commit_judge (pg_link_t *link, pg_store_t *store, uint64_t epoch
         return body_cut (link, store, error);
     if (there->written >= known->written)
         return STORE_OK;
-    return store_fail (
-        error, STORE_ERROR_IO,
-        "%s: no commit is lost, but what was written back up to commit %llu of epoch "
-        "%llu is: it is in the journal, and a start brings it back",
-        store->target.where, (unsigned long long) known->written - 1, (unsigned long long) epoch);
+    if (!pg_whole_end (store, known)) /* a commit, perhaps, which the server before has yet */
+        return changes (store, error);
+    return store_fail (error, STORE_ERROR_IO,
+                       "%s: no commit is lost, but rows are that were written back: commits up to "
+                       "%llu of epoch %llu are in the journal yet, and a start brings them back",
+                       store->target.where, (unsigned long long) known->written - 1,
+                       (unsigned long long) epoch);
 }
 
 static store_code_t fenced (const pg_commit_t *self, store_error_t *error)

@@ -137,7 +137,7 @@ static store_code_t begin (pg_tables_t *self, store_error_t *error)
     return code;
 }
 
-/* What is stored here may be ahead of what was acknowledged: a server that was over took it. */
+/* Of an epoch before ours nothing was acknowledged here: its journal is read again. */
 static store_code_t judge_lost (pg_tables_t *self, store_error_t *error)
 {
     PGresult *row;
