@@ -14,11 +14,14 @@
 #
 # Every test runs in <build>/tests and finds the programs through TASKMQ_BIN (<build>/bin) and the
 # tree through TASKMQ_SOURCE. Programs named by DEPENDS are built before the test program is.
-# The default time limit is 300 seconds: more than five times what the slowest test takes under ASan.
+# The default time limit is 300 seconds, sanitized 900: more than five times what the slowest test takes.
 # A test that cannot run here, because the kernel or a program is missing, says so and exits with 77.
 # SERIAL keeps a test from running beside others.
 
 set(TASKMQ_TEST_TIMEOUT_S 300)
+if(TASKMQ_SANITIZE)
+    set(TASKMQ_TEST_TIMEOUT_S 900)
+endif()
 
 set(TASKMQ_TEST_ENVIRONMENT
     "TASKMQ_BIN=${PROJECT_BINARY_DIR}/bin"

@@ -107,7 +107,10 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     int64_t until = pg_beat_valid_until (self);
     bool lapsed = until != INT64_MIN && clock_ms (CLOCK_MONOTONIC) >= until;
     if (moved && lapsed && !self->store->database.failover_synchronous)
-        return pg_commit_fenced (self->store, self->epoch, error);
+        return store_fail (error, STORE_ERROR_FENCED,
+                           "%s: it was promoted, and the lease was over before that was known: who "
+                           "may have taken over from epoch %llu may be lost",
+                           self->store->target.where, (unsigned long long) self->epoch);
     if (!pg_whole_found (self->store, &self->link, &known)) /* it is asked again */
         return store_fail (error, STORE_ERROR_BUSY, "%s: what is known has changed meanwhile",
                            self->store->target.where);

@@ -71,13 +71,14 @@ void pg_link_move (pg_link_t *self, pg_link_t *from);
 /* Other statements run on an open link from now on, also within its transaction. */
 store_code_t pg_link_use (pg_link_t *self, const char *const *texts, size_t texts_count,
                           store_error_t *error);
+#define PG_LINK_OVER "its server was started anew since, or another one was promoted"
+/* Another server, or a later life of this one, was found whole since it was opened. */
+bool pg_link_is_over (const pg_link_t *self);
+/* One whose server is over is not: it is to be opened anew. */
 static inline bool pg_link_is_open (const pg_link_t *self)
 {
-    return self->db != NULL;
+    return self->db != NULL && !pg_link_is_over (self);
 }
-#define PG_LINK_OVER "another server has all that was acknowledged, and this one is over"
-/* Another server was found whole since it was opened. */
-bool pg_link_is_over (const pg_link_t *self);
 
 /* Runs a statement of the list, prepared when it is first used; params may be NULL. *out (may be
  * NULL) is to be freed with PQclear; it is NULL after an error. Values are binary. */

@@ -19,7 +19,8 @@
 enum {
     LOOK_MS = 100, /* between two looks at an owner */
     LOOK_WAIT_MS = 2000,
-    TRIES = 5, /* each waits 2 s for locks */
+    LOOK_ANSWER_MS = 4000, /* for one look, which waits for no lock */
+    TRIES = 5,             /* each waits 2 s for locks */
     TEXT_SIZE = 512,
     NO_BEATS = -1
 };
@@ -377,7 +378,10 @@ static void note_before (taker_t *self)
 /* One look, and what follows from it. */
 static store_code_t try_once (taker_t *self, bool *taken, store_error_t *error)
 {
+    const int64_t wait_ms_max = self->link.wait_ms_max;
+    self->link.wait_ms_max = LOOK_ANSWER_MS;
     store_code_t code = look (self, error);
+    self->link.wait_ms_max = wait_ms_max;
     if (code != STORE_OK)
         return code;
     switch (judge (self)) {
