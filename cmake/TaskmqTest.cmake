@@ -14,13 +14,13 @@
 #
 # Every test runs in <build>/tests and finds the programs through TASKMQ_BIN (<build>/bin) and the
 # tree through TASKMQ_SOURCE. Programs named by DEPENDS are built before the test program is.
-# The default time limit is 300 seconds, sanitized 900: more than five times what the slowest test takes.
+# The default time limit is 300 seconds, sanitized 600: more than five times what the slowest test takes.
 # A test that cannot run here, because the kernel or a program is missing, says so and exits with 77.
 # SERIAL keeps a test from running beside others.
 
 set(TASKMQ_TEST_TIMEOUT_S 300)
 if(TASKMQ_SANITIZE)
-    set(TASKMQ_TEST_TIMEOUT_S 900)
+    set(TASKMQ_TEST_TIMEOUT_S 600)
 endif()
 
 set(TASKMQ_TEST_ENVIRONMENT
