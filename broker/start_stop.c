@@ -30,8 +30,8 @@ static _Noreturn void end (const start_stop_t *self)
                self->text != NULL
                    ? self->text
                    : "stopped in the middle of a start, which did not hear of it in time",
-               LOG_FIELDS (LOG_NUMBER ("exit", self->code)));
-    _exit (self->code);
+               LOG_FIELDS (LOG_NUMBER ("exit", (int) self->code)));
+    _exit ((int) self->code);
 }
 
 static void *watch (void *context)

@@ -197,9 +197,9 @@ static void a_doubt_knows_what_was_written_back_meanwhile (void **state)
     party_end_sessions (f, "commits");
     snprintf (waits, sizeof waits, "%squery LIKE 'SELECT 1 FROM fence%%'", WAITS);
     WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
-    assert_int_equal (atomic_load (&((pg_store_t *) owner->store)->known_written), 2);
+    assert_int_equal (pg_whole_known ((pg_store_t *) owner->store).written, 2);
     store_flush (owner->store);
-    WAIT_FOR (atomic_load (&((pg_store_t *) owner->store)->known_written) == 3, TIMING_PATIENCE_MS);
+    WAIT_FOR (pg_whole_known ((pg_store_t *) owner->store).written == 3, TIMING_PATIENCE_MS);
     do { /* as a promotion leaves it that lost the write-back: the journal has the commit yet */
         store_fixture_sql (f, "UPDATE written SET batch = 1; INSERT INTO journal SELECT shard,"
                               " epoch, 2, '' FROM shard ON CONFLICT DO NOTHING");
