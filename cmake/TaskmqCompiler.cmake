@@ -16,7 +16,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 # An assert guards against our own mistakes and stays on in every build: no NDEBUG anywhere.
-# -O1: the tests compute half as long, a sanitizer loses nothing, and a debugger little.
+# -O1: the simulation takes half as long; a sanitizer loses nothing, and a debugger little.
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 set(CMAKE_C_FLAGS_RELEASE "-O2")

@@ -160,6 +160,34 @@ typedef struct submission {
     party_t *owner;
 } submission_t;
 
+/* From now on commits wait for this session. */
+static PGconn *hold_commits (const fixture_t *f)
+{
+    char uri[POSTGRES_URI_SIZE];
+    char sql[128];
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    snprintf (sql, sizeof sql, "BEGIN; SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE",
+              store_fixture_schema (f));
+    PQclear (PQexec (holder, sql));
+    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    return holder;
+}
+
+/* What the session of commits says there. */
+#define COMMITS "WITH own%"
+#define ASKS "SELECT 1 FROM fence%" /* what became of one in doubt */
+
+static bool waits_at (const fixture_t *f, const char *query)
+{
+    char sql[256];
+    snprintf (sql, sizeof sql,
+              "SELECT count (*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+              " AND application_name LIKE 'taskmq commits %%' AND query LIKE '%s'",
+              query);
+    return store_fixture_sql (f, sql) == 1;
+}
+
 static void *submit_third (void *context)
 {
     const submission_t *self = context;
@@ -171,8 +199,6 @@ static void *submit_third (void *context)
 static void a_doubt_knows_what_was_written_back_meanwhile (void **state)
 {
     fixture_t *f = *state;
-    char uri[POSTGRES_URI_SIZE];
-    char sql[128];
     pthread_t thread;
     party_t *owner = party_new (f, false, NULL);
     owner->options.dirty_ms_max = TIMING_PATIENCE_MS;
@@ -181,22 +207,12 @@ static void a_doubt_knows_what_was_written_back_meanwhile (void **state)
     store_flush (owner->store);
     WAIT_FOR (store_fixture_sql (f, "SELECT batch FROM written") == 1, TIMING_PATIENCE_MS);
     party_submit (f, owner, 2, STORE_OK);
-    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
-    PGconn *holder = PQconnectdb (uri);
-    snprintf (sql, sizeof sql, "BEGIN; SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE",
-              store_fixture_schema (f));
-    PQclear (PQexec (holder, sql));
-    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    PGconn *holder = hold_commits (f);
     submission_t third = {f, owner};
     assert_int_equal (pthread_create (&thread, NULL, submit_third, &third), 0);
-    static const char WAITS[] = "SELECT count (*) FROM pg_stat_activity WHERE application_name LIKE"
-                                " 'taskmq commits %' AND wait_event_type = 'Lock' AND ";
-    char waits[256];
-    snprintf (waits, sizeof waits, "%squery LIKE 'WITH own%%'", WAITS);
-    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
+    WAIT_FOR (waits_at (f, COMMITS), TIMING_PATIENCE_MS);
     party_end_sessions (f, "commits");
-    snprintf (waits, sizeof waits, "%squery LIKE 'SELECT 1 FROM fence%%'", WAITS);
-    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
+    WAIT_FOR (waits_at (f, ASKS), TIMING_PATIENCE_MS);
     assert_int_equal (pg_whole_known ((pg_store_t *) owner->store).written, 2);
     store_flush (owner->store);
     WAIT_FOR (pg_whole_known ((pg_store_t *) owner->store).written == 3, TIMING_PATIENCE_MS);
@@ -222,27 +238,15 @@ static void *submit_second (void *context)
 static void a_server_that_is_over_is_not_waited_for (void **state)
 {
     fixture_t *f = *state;
-    char uri[POSTGRES_URI_SIZE];
-    char sql[128];
     pthread_t thread;
     party_t *owner = party_new (f, false, NULL);
     party_own (owner, STORE_OK);
     party_submit (f, owner, 1, STORE_OK);
-    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
-    PGconn *holder = PQconnectdb (uri);
-    snprintf (sql, sizeof sql, "BEGIN; SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE",
-              store_fixture_schema (f));
-    PQclear (PQexec (holder, sql));
+    PGconn *holder = hold_commits (f);
     submission_t second = {f, owner};
     assert_int_equal (pthread_create (&thread, NULL, submit_second, &second), 0);
-    const char *const waits = "SELECT count (*) FROM pg_stat_activity WHERE wait_event_type ="
-                              " 'Lock' AND application_name LIKE 'taskmq commits %'"
-                              " AND query LIKE 'WITH own%'";
-    const char *const asks = "SELECT count (*) FROM pg_stat_activity WHERE wait_event_type ="
-                             " 'Lock' AND application_name LIKE 'taskmq commits %'"
-                             " AND query LIKE 'SELECT 1 FROM fence%'";
-    WAIT_FOR (store_fixture_sql (f, waits) == 1, TIMING_PATIENCE_MS);
-    for (int64_t end = timing_ms () + TIMING_PATIENCE_MS; store_fixture_sql (f, asks) == 0;) {
+    WAIT_FOR (waits_at (f, COMMITS), TIMING_PATIENCE_MS);
+    for (int64_t end = timing_ms () + TIMING_PATIENCE_MS; !waits_at (f, ASKS);) {
         /* As another one that a beat found whole; the next beat finds this one whole again. */
         atomic_store (&((pg_store_t *) owner->store)->target.whole_server, 1);
         if (timing_ms () > end)

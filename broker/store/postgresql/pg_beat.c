@@ -26,7 +26,7 @@ static const char *const TEXTS[STATEMENTS] = {
     [BEAT] = "UPDATE shard SET beat = beat + 1, lease_ms = $3::int4,"
              " timeline = CASE WHEN timeline = $6::int4 THEN timeline ELSE $4::int4 END"
              " WHERE shard = $1::int2 AND epoch = $2::int8 AND owner = $5::text",
-    [NEWEST] = PG_WHOLE_SQL ", (SELECT epoch FROM shard WHERE shard = $1::int2)",
+    [NEWEST] = PG_WHOLE_SQL,
 };
 
 struct pg_beat {
@@ -87,17 +87,12 @@ static void put_epoch (const pg_beat_t *self, pg_params_t *params)
  * would say nothing, so the same statement says whose it is. */
 static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
 {
-    PGresult *row;
-    pg_params_t params;
+    pg_there_t there;
     const pg_whole_t known = pg_whole_known (self->store);
-    pg_whole_ask (&params, self->epoch, &known);
-    store_code_t code = pg_link_run (&self->link, NEWEST, &params, &row, error);
+    store_code_t code = pg_whole_look (&self->link, NEWEST, self->epoch, &known, &there, error);
     if (code != STORE_OK)
         return code;
-    const pg_there_t there = pg_whole_there (row);
-    uint64_t epoch = (uint64_t) pg_int8 (row, 0, 3);
-    PQclear (row);
-    if (epoch != self->epoch)
+    if (there.epoch != self->epoch)
         return pg_commit_fenced (self->store, self->epoch, error);
     code = pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
     if (code != STORE_OK)

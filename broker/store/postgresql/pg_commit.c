@@ -185,20 +185,6 @@ static store_code_t beat_and_lock (pg_commit_t *self, store_error_t *error)
     return code;
 }
 
-/* In a statement behind the lock: an earlier one would see an earlier state. */
-static store_code_t read_newest (pg_commit_t *self, const pg_whole_t *known, pg_there_t *there,
-                                 store_error_t *error)
-{
-    PGresult *result;
-    pg_params_t params;
-    pg_whole_ask (&params, self->epoch, known);
-    store_code_t code = pg_link_run (&self->link, NEWEST, &params, &result, error);
-    if (code == STORE_OK)
-        *there = pg_whole_there (result);
-    PQclear (result);
-    return code;
-}
-
 /* No session of ours is left that could land anything yet. One that stands still before its lock
  * ends when it goes on, and is waited for. */
 static store_code_t be_alone (pg_commit_t *self, store_error_t *error)
@@ -225,8 +211,9 @@ static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known
     if (code == STORE_OK)
         code = beat_and_lock (self, error);
     *known = pg_whole_known (self->store);
-    if (code == STORE_OK)
-        code = read_newest (self, known, there, error);
+    if (code ==
+        STORE_OK) /* a statement behind the lock: an earlier one would see an earlier state */
+        code = pg_whole_look (&self->link, NEWEST, self->epoch, known, there, error);
     if (code == STORE_OK)
         code = pg_link_commit (&self->link, error);
     if (code == STORE_OK)

@@ -140,15 +140,12 @@ static store_code_t begin (pg_tables_t *self, store_error_t *error)
 /* Of an epoch before ours nothing was acknowledged here: its journal is read again. */
 static store_code_t judge_lost (pg_tables_t *self, store_error_t *error)
 {
-    PGresult *row;
-    pg_params_t params;
+    pg_there_t there;
     const pg_whole_t known = pg_whole_known (self->store);
-    pg_whole_ask (&params, self->epoch, &known);
-    store_code_t code = pg_link_run (&self->link, PG_SQL_NEWEST, &params, &row, error);
+    store_code_t code =
+        pg_whole_look (&self->link, PG_SQL_NEWEST, self->epoch, &known, &there, error);
     if (code != STORE_OK)
         return code;
-    const pg_there_t there = pg_whole_there (row);
-    PQclear (row);
     return pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
 }
 

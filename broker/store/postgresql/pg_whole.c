@@ -10,20 +10,25 @@
 
 enum { NO_SERVER = 2 /* lives of servers are odd */ };
 
-void pg_whole_ask (pg_params_t *params, uint64_t epoch, const pg_whole_t *known)
+store_code_t pg_whole_look (pg_link_t *link, size_t statement, uint64_t epoch,
+                            const pg_whole_t *known, pg_there_t *there, store_error_t *error)
 {
     static const uint8_t none[TMQ_BLOB_HASH_BYTES];
     const bool some = memcmp (known->body, none, sizeof (none)) != 0;
-    pg_params_clear (params);
-    pg_param_int2 (params, PG_SHARD);
-    pg_param_int8 (params, (int64_t) epoch);
-    pg_param_bytes (params, known->body, some ? sizeof (known->body) : 0);
-}
-
-pg_there_t pg_whole_there (const PGresult *row)
-{
-    return (pg_there_t){(uint64_t) pg_int8 (row, 0, 0), (uint64_t) pg_int8 (row, 0, 1),
-                        pg_bool (row, 0, 2)};
+    PGresult *row;
+    pg_params_t params;
+    pg_params_clear (&params);
+    pg_param_int2 (&params, PG_SHARD);
+    pg_param_int8 (&params, (int64_t) epoch);
+    pg_param_bytes (&params, known->body, some ? sizeof (known->body) : 0);
+    store_code_t code = pg_link_run (link, statement, &params, &row, error);
+    if (code == STORE_OK)
+        *there = (pg_there_t){.last = (uint64_t) pg_int8 (row, 0, 0),
+                              .written = (uint64_t) pg_int8 (row, 0, 1),
+                              .body = pg_bool (row, 0, 2),
+                              .epoch = (uint64_t) pg_int8 (row, 0, 3)};
+    PQclear (row);
+    return code;
 }
 
 pg_whole_t pg_whole_known (pg_store_t *store)

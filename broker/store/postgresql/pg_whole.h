@@ -22,25 +22,26 @@ typedef struct pg_whole {
 
 /* What a server has of it. */
 typedef struct pg_there {
+    uint64_t epoch; /* the newest */
     uint64_t last;
     uint64_t written;
     bool body;
 } pg_there_t;
 
-/* Of shard $1 the newest batch of epoch $2 that is durable, in the journal or in the tables; what
- * the tables have, as pg_whole_t says it; and whether the body $3 is there, or none was asked
- * for. */
+/* A statement of a link that looks. Of shard $1 the newest batch of epoch $2 that is durable, in
+ * the journal or in the tables; what the tables have, as pg_whole_t says it; whether the body $3
+ * is there, or none was asked for; and the newest epoch. */
 #define PG_WHOLE_SQL                                                                               \
     "SELECT greatest ((SELECT batch FROM journal WHERE shard = $1::int2"                           \
     " AND epoch = $2::int8 ORDER BY batch DESC LIMIT 1),"                                          \
     " (SELECT batch FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0),"                \
     " coalesce ((SELECT batch + 1 FROM written WHERE shard = $1::int2 AND epoch = $2::int8), 0),"  \
     " $3::bytea = '' OR EXISTS (SELECT 1 FROM blob WHERE shard = $1::int2"                         \
-    " AND hash = $3::bytea AND whole)"
-/* Its parameters; known has to outlive the call that they are for. And the first three columns of
- * its row. */
-void pg_whole_ask (pg_params_t *params, uint64_t epoch, const pg_whole_t *known);
-pg_there_t pg_whole_there (const PGresult *row);
+    " AND hash = $3::bytea AND whole),"                                                            \
+    " (SELECT epoch FROM shard WHERE shard = $1::int2)"
+/* statement: the place of that text in the link's list. Errors as of pg_link_run. */
+store_code_t pg_whole_look (pg_link_t *link, size_t statement, uint64_t epoch,
+                            const pg_whole_t *known, pg_there_t *there, store_error_t *error);
 
 /* To be asked before the question that is judged by it. */
 pg_whole_t pg_whole_known (pg_store_t *store);
