@@ -15,6 +15,15 @@ refused ()
     err_has "$wanted_text"
 }
 
+# The same, and --check-config says it without a start.
+wrong ()
+{
+    refused "$@"
+    shift 2
+    run "$wanted_exit" taskmqd --check-config --data "$room/.taskmq" --store postgresql "$@"
+    out_has "^wrong +database +.*$wanted_text"
+}
+
 refuses_all () { ! as_taskmq 'SELECT 1'; }
 # The one that holds the last place has it.
 is_held () { [ "$(sql "SELECT count (*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep (600)'")" = 1 ]; }
@@ -34,10 +43,10 @@ err_has 'PostgreSQL archives by itself'
 # a server that could lose what it acknowledged
 stop_postgres
 start_postgres fsync=off
-refused 3 'fsync is off' --database "$database"
+wrong 3 'fsync is off' --database "$database"
 stop_postgres
 start_postgres full_page_writes=off
-refused 3 'full_page_writes is off' --database "$database"
+wrong 3 'full_page_writes is off' --database "$database"
 stop_postgres
 start_postgres
 
@@ -45,10 +54,10 @@ start_postgres
 sql 'CREATE ROLE guest LOGIN'
 sql "CREATE DATABASE latin ENCODING LATIN1 LOCALE 'C' TEMPLATE template0 OWNER taskmq"
 sql 'CREATE SCHEMA theirs AUTHORIZATION taskmq; CREATE TABLE theirs.orders (a int)'
-refused 3 'may not make schema taskmq' --database "postgresql:///taskmq?host=$postgres_home&user=guest"
-refused 3 'encoding is not UTF8' --database "postgresql:///latin?host=$postgres_home&user=taskmq"
+wrong 3 'may not make schema taskmq' --database "postgresql:///taskmq?host=$postgres_home&user=guest"
+wrong 3 'encoding is not UTF8' --database "postgresql:///latin?host=$postgres_home&user=taskmq"
 export TASKMQD_DATABASE_SCHEMA=theirs
-refused 7 'tables of another application' --database "$database"
+wrong 7 'tables of another application' --database "$database"
 unset TASKMQD_DATABASE_SCHEMA
 [ "$(sql "SELECT count(*) FROM pg_tables WHERE schemaname = 'theirs'")" = 1 ] || fail 'theirs was changed'
 [ "$(sql "SELECT count(*) FROM pg_namespace WHERE nspname = 'taskmq'")" = 0 ] || fail 'taskmq was made'
@@ -229,12 +238,15 @@ out_has '^warning +endpoint +ipc://.*/none: .*; a standby listens when it takes 
 out_lacks 'where a take-over lasts longer'
 postgres_all CONT
 eventually taskctl doctor
+grep -q 'id=DATABASE-LOST' broker.err || fail 'its log does not say that the database stood still'
+grep 'id=DATABASE-LOST' broker.err | grep -q 'is out of reach"' && fail 'its log does not say why'
+grep -q 'id=DATABASE-BLOBS' broker.err && fail 'nobody waits for a large body'
 
 # a newer version's tables are left alone
 stop_broker
 version=$(sql 'SELECT version FROM taskmq.meta')
 sql 'UPDATE taskmq.meta SET version = 99'
-refused 8 'newer version' --database "$database"
+wrong 8 'newer version' --database "$database"
 sql "UPDATE taskmq.meta SET version = $version"
 start_broker
 stop_broker

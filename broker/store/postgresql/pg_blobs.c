@@ -128,8 +128,7 @@ static void say (pg_blobs_t *self, const store_error_t *error)
     pg_store_say (self->store, DATABASE_BLOBS, error->text);
 }
 
-static tmq_code_t fail (pg_blobs_t *self, store_code_t code, const store_error_t *error,
-                        vault_word_t *word)
+static tmq_code_t answer_of (pg_blobs_t *self, store_code_t code, vault_word_t *word)
 {
     tmq_code_t answer = TMQ_INTERNAL;
     const char *text = "the database refused it";
@@ -144,10 +143,24 @@ static tmq_code_t fail (pg_blobs_t *self, store_code_t code, const store_error_t
         answer = TMQ_NO_BLOB;
         text = "is damaged in the database";
     }
-    if (!pg_store_is_away (self->store))
-        say (self, error);
     snprintf (word->text, sizeof (word->text), "%s", text);
     return answer;
+}
+
+/* … and somebody waits for a body. */
+static tmq_code_t fail (pg_blobs_t *self, store_code_t code, const store_error_t *error,
+                        vault_word_t *word)
+{
+    if (!pg_store_is_away (self->store))
+        say (self, error);
+    return answer_of (self, code, word);
+}
+
+/* … and nobody waits: that the database is out of reach is told by who needs it. */
+static tmq_code_t fail_upkeep (pg_blobs_t *self, store_code_t code, const store_error_t *error,
+                               vault_word_t *word)
+{
+    return code == STORE_ERROR_AWAY ? answer_of (self, code, word) : fail (self, code, error, word);
 }
 
 /* The owner after this one has begun: commits find that, too, and end the process. */
@@ -203,8 +216,7 @@ static bool is_open (pg_blobs_t *self)
 static store_code_t connect_link (pg_blobs_t *self, store_error_t *error)
 {
     if (pg_store_is_away (self->store))
-        return store_fail (error, STORE_ERROR_AWAY, "%s: is out of reach",
-                           self->store->target.where);
+        return pg_link_missing (&self->store->target, error);
     if (is_open (self))
         return STORE_OK;
     store_code_t code = pg_link_open (&self->link, error);
@@ -474,7 +486,7 @@ static tmq_code_t vault_lacks (void *context, const uint8_t (*hashes)[TMQ_BLOB_H
     if (code == STORE_OK)
         code = run (self, LACKS, &result, &error);
     if (code != STORE_OK)
-        return fail (self, code, &error, word);
+        return fail_upkeep (self, code, &error, word);
     for (int row = 0; row < PQntuples (result); row++)
         lacks[(size_t) pg_int4 (result, row, 0)] = true;
     PQclear (result);
@@ -498,7 +510,7 @@ static tmq_code_t vault_list (void *context, const uint8_t *behind, int64_t stil
     if (code == STORE_OK)
         code = run (self, LIST, &result, &error);
     if (code != STORE_OK)
-        return fail (self, code, &error, word);
+        return fail_upkeep (self, code, &error, word);
     for (int row = 0; row < PQntuples (result) && row < VAULT_SLICE_MAX; row++) {
         vault_item_t *item = &out[(*count_of)++];
         pg_fixed (result, row, 0, item->hash, sizeof (item->hash));
@@ -524,7 +536,7 @@ static tmq_code_t vault_remove (void *context, const vault_item_t *item, bool *d
     if (code == STORE_OK)
         code = run_own (self, REMOVE, &result, &error);
     if (code != STORE_OK)
-        return fail (self, code, &error, word);
+        return fail_upkeep (self, code, &error, word);
     *done = !pg_is_null (result, 0, 0);
     self->stats.blobs -= *done;
     self->stats.bytes -= (uint64_t) pg_int8 (result, 0, 0);
@@ -588,7 +600,7 @@ static tmq_code_t vault_sweep (void *context, const int64_t *numbers, size_t cou
         return TMQ_OK;
     *more = false;
     self->torn = 0;
-    return fail (self, code, &error, word);
+    return fail_upkeep (self, code, &error, word);
 }
 
 static vault_stats_t vault_stats (void *context)

@@ -438,16 +438,23 @@ static store_code_t take_results (pg_link_t *self, PGresult **out, store_error_t
     return STORE_OK;
 }
 
-static store_code_t closed (const pg_link_t *self, store_error_t *error)
+store_code_t pg_link_missing (const pg_target_t *target, store_error_t *error)
 {
-    return store_fail (error, STORE_ERROR_AWAY, "%s: is out of reach", self->target->where);
+    return store_fail (error, STORE_ERROR_AWAY, "%s: is out of reach", target->where);
+}
+
+bool pg_link_is_missing (const pg_target_t *target, const store_error_t *error)
+{
+    store_error_t missing;
+    pg_link_missing (target, &missing);
+    return error->code == missing.code && strcmp (error->text, missing.text) == 0;
 }
 
 /* Whether something can be asked on it. */
 static store_code_t check_open (pg_link_t *self, store_error_t *error)
 {
     if (self->db == NULL)
-        return closed (self, error);
+        return pg_link_missing (self->target, error);
     return pg_link_is_over (self) ? lose (self, PG_LINK_OVER, error) : STORE_OK;
 }
 
@@ -509,7 +516,8 @@ store_code_t pg_link_answer (pg_link_t *self, PGresult **out, store_error_t *err
 {
     if (out != NULL)
         *out = NULL;
-    return self->db == NULL ? closed (self, error) : take_results (self, out, error);
+    return self->db == NULL ? pg_link_missing (self->target, error)
+                            : take_results (self, out, error);
 }
 
 store_code_t pg_link_run (pg_link_t *self, size_t statement, const pg_params_t *params,
@@ -600,19 +608,21 @@ store_code_t pg_link_queue_begin (pg_link_t *self, const size_t *statements, siz
 store_code_t pg_link_queue (pg_link_t *self, size_t statement, const pg_params_t *params,
                             store_error_t *error)
 {
-    return self->db == NULL ? closed (self, error) : send_prepared (self, statement, params, error);
+    return self->db == NULL ? pg_link_missing (self->target, error)
+                            : send_prepared (self, statement, params, error);
 }
 
 store_code_t pg_link_queue_send (pg_link_t *self, store_error_t *error)
 {
-    return self->db == NULL ? closed (self, error) : sent (self, PQpipelineSync (self->db), error);
+    return self->db == NULL ? pg_link_missing (self->target, error)
+                            : sent (self, PQpipelineSync (self->db), error);
 }
 
 store_code_t pg_link_queue_take (pg_link_t *self, PGresult **out, store_error_t *error)
 {
     *out = NULL;
     if (self->db == NULL)
-        return closed (self, error);
+        return pg_link_missing (self->target, error);
     PGresult *end;
     int64_t until_ms = deadline (self);
     store_code_t code = next_result (self, until_ms, out, error);
@@ -658,7 +668,7 @@ store_code_t pg_link_copy_put (pg_link_t *self, const void *bytes, size_t length
                                store_error_t *error)
 {
     if (self->db == NULL)
-        return closed (self, error);
+        return pg_link_missing (self->target, error);
     store_code_t code = sent (self, PQputCopyData (self->db, bytes, (int) length) == 1, error);
     if (code == STORE_OK && !wait_sent (self, deadline (self))) /* else libpq keeps all of it */
         return lose_waiting (self, "it took nothing in time", error);
@@ -668,7 +678,7 @@ store_code_t pg_link_copy_put (pg_link_t *self, const void *bytes, size_t length
 store_code_t pg_link_copy_end (pg_link_t *self, store_error_t *error)
 {
     if (self->db == NULL)
-        return closed (self, error);
+        return pg_link_missing (self->target, error);
     store_code_t code = sent (self, PQputCopyEnd (self->db, NULL) == 1, error);
     return code == STORE_OK ? take_results (self, NULL, error) : code;
 }

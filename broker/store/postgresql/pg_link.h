@@ -71,6 +71,9 @@ void pg_link_move (pg_link_t *self, pg_link_t *from);
 /* Other statements run on an open link from now on, also within its transaction. */
 store_code_t pg_link_use (pg_link_t *self, const char *const *texts, size_t texts_count,
                           store_error_t *error);
+/* What is asked where there is no link: STORE_ERROR_AWAY, and its text has no reason. */
+store_code_t pg_link_missing (const pg_target_t *target, store_error_t *error);
+bool pg_link_is_missing (const pg_target_t *target, const store_error_t *error);
 #define PG_LINK_OVER "its server was started anew since, or another one was promoted"
 /* Another server, or a later life of this one, was found whole since it was opened. */
 bool pg_link_is_over (const pg_link_t *self);

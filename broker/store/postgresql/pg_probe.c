@@ -37,6 +37,8 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
         code = pg_link_open (&link, error);
         if (code == STORE_OK)
             describe (&link, found);
+        if (code == STORE_OK)
+            code = pg_schema_judge (&link, error);
         pg_link_close (&link);
         if (code == STORE_ERROR_AWAY)
             code = pg_target_judge (&target, PG_REFUSALS_ALL, error);

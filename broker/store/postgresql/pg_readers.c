@@ -110,7 +110,7 @@ static store_code_t set_timeout (pg_desk_t *desk, int32_t timeout_ms, store_erro
 static store_code_t desk_connect (pg_store_t *store, pg_desk_t *desk, store_error_t *error)
 {
     if (pg_store_is_away (store))
-        return store_fail (error, STORE_ERROR_AWAY, "%s: is out of reach", store->target.where);
+        return pg_link_missing (&store->target, error);
     if (pg_link_is_open (&desk->link))
         return STORE_OK;
     desk->timeout_ms = 0;

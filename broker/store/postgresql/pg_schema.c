@@ -198,6 +198,15 @@ static store_code_t bring_to (pg_target_t *target, const upgrade_t *self, int32_
     return code == STORE_ERROR_BUSY ? STORE_ERROR_AWAY : code;
 }
 
+store_code_t pg_schema_judge (pg_link_t *link, store_error_t *error)
+{
+    found_t found;
+    store_code_t code = pg_link_use (link, TEXTS, STATEMENTS, error);
+    if (code == STORE_OK)
+        code = look (link, &found, error);
+    return code == STORE_OK ? judge (link, &found, error) : code;
+}
+
 store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error)
 {
     int32_t from;

@@ -44,6 +44,8 @@ enum {
  * STORE_ERROR_NEWER: a newer version made it. STORE_ERROR_FOREIGN: a schema of that name belongs to
  * somebody else. STORE_ERROR_ACCESS: the role may not do it. */
 store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error);
+/* Judges as that does, on an open link, whose statements are others then, and changes nothing. */
+store_code_t pg_schema_judge (pg_link_t *link, store_error_t *error);
 /* Fills error with what a version is that we do not know, and returns its code. */
 store_code_t pg_schema_newer (const pg_target_t *target, int32_t version, store_error_t *error);
 /* Brings it to this version, each step in a transaction of its own, so that it may be killed at any

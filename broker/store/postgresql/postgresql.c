@@ -60,7 +60,8 @@ void pg_store_lost (pg_store_t *self, const store_error_t *error)
     uint64_t reason = XXH3_64bits (error->text, strlen (error->text));
     pthread_mutex_lock (&self->told_lock);
     bool fresh = atomic_compare_exchange_strong (&self->away_since, &none, now_ms);
-    bool tells = told_gone (&self->told, reason, now_ms, &left);
+    bool tells = !pg_link_is_missing (&self->target, error) && /* the keeper finds out why */
+                 told_gone (&self->told, reason, now_ms, &left);
     pthread_mutex_unlock (&self->told_lock);
     if (tells)
         say_counted (self, DATABASE_AWAY, error->text, &left);
