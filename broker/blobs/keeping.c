@@ -43,6 +43,18 @@ static keeping_turn_t begin (keeping_t *self, const vault_t *vault, tmq_code_t *
     return *code == TMQ_OK ? KEEPING_MORE : KEEPING_FAILED;
 }
 
+/* What was put is not there. */
+static keeping_turn_t try_again (keeping_t *self, tmq_code_t *code, vault_word_t *word)
+{
+    look_again (self);
+    if (++self->tries < KEEPING_TRIES_MAX)
+        return KEEPING_MORE;
+    snprintf (word->text, sizeof (word->text), "it is not whole after it was put");
+    *code = TMQ_INTERNAL;
+    self->tries = 0;
+    return KEEPING_FAILED;
+}
+
 static bool read_all (int fd, uint8_t *to, size_t length, uint64_t at)
 {
     size_t got = 0;
@@ -62,9 +74,13 @@ static keeping_turn_t put (keeping_t *self, const vault_t *vault, int fd, uint8_
     size_t length = left < VAULT_PUT_BYTES ? (size_t) left : VAULT_PUT_BYTES;
     if (!read_all (fd, room, length, self->at))
         return KEEPING_DAMAGED;
-    *code = vault->put (vault->context, self->number, self->at, room, length, word);
+    bool there = false;
+    *code =
+        vault->put (vault->context, self->number, self->hash, self->at, room, length, &there, word);
     if (*code != TMQ_OK)
         return KEEPING_FAILED;
+    if (!there)
+        return try_again (self, code, word);
     crypto_generichash_update (&self->sum, room, length);
     self->at += length;
     return KEEPING_MORE;
@@ -85,12 +101,7 @@ static keeping_turn_t end (keeping_t *self, const vault_t *vault, tmq_code_t *co
     look_again (self);
     if (*code != TMQ_OK)
         return KEEPING_FAILED;
-    if (done || ++self->tries < KEEPING_TRIES_MAX)
-        return done ? KEEPING_DONE : KEEPING_MORE;
-    snprintf (word->text, sizeof (word->text), "it is not whole after it was put");
-    *code = TMQ_INTERNAL;
-    self->tries = 0;
-    return KEEPING_FAILED;
+    return done ? KEEPING_DONE : try_again (self, code, word);
 }
 
 keeping_turn_t keeping_on (keeping_t *self, const vault_t *vault, int fd, uint8_t *room,

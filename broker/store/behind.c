@@ -222,7 +222,9 @@ static void *behind_run (void *context)
     ask_rest (self, &rest, &ignored);
     if (code != STORE_OK)
         self->broken = error;
-    bool told = code != STORE_OK && !self->stop && self->options.failed != NULL;
+    /* One that gives up because it is out of reach was told to end. */
+    bool told =
+        code != STORE_OK && code != STORE_ERROR_AWAY && !self->stop && self->options.failed != NULL;
     pthread_cond_broadcast (&self->changed);
     pthread_mutex_unlock (&self->lock);
     if (told)

@@ -14,6 +14,33 @@
 #include "store/postgresql/pg_whole.h"
 #include "support/timing.h"
 
+/* What waits for a lock, and as what it begins. */
+#define LOOKS "SELECT greatest%" /* what is there of what is known */
+
+static bool waits_at (const fixture_t *f, const char *session, const char *query)
+{
+    char sql[256];
+    snprintf (sql, sizeof sql,
+              "SELECT count (*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+              " AND application_name LIKE 'taskmq %s %%' AND query LIKE '%s'",
+              session, query);
+    return store_fixture_sql (f, sql) == 1;
+}
+
+/* A session that holds what this statement locks; %s: the schema. */
+static PGconn *hold (const fixture_t *f, const char *statement)
+{
+    char uri[POSTGRES_URI_SIZE];
+    char sql[160] = "BEGIN; ";
+    const size_t begins = strlen (sql);
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    snprintf (sql + begins, sizeof sql - begins, statement, store_fixture_schema (f));
+    PQclear (PQexec (holder, sql));
+    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    return holder;
+}
+
 /* Without work nothing is committed, and what is gone is noticed all the same. */
 static void an_idle_owner_notices_that_something_is_gone (void **state)
 {
@@ -85,6 +112,25 @@ static void a_write_back_notices_that_something_is_gone (void **state)
     party_free (owner);
 }
 
+/* A look without a verdict takes nothing away from the next one. */
+static void a_write_back_that_is_cut_off_notices_it_again (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    write_back_twice (f, owner);
+    party_submit (f, owner, 3, STORE_OK);
+    lose_the_second (f);
+    PGconn *holder = hold (f, "LOCK TABLE %s.blob IN ACCESS EXCLUSIVE MODE");
+    party_end_sessions (f, "write-back");
+    store_flush (owner->store);
+    WAIT_FOR (waits_at (f, "write-back", LOOKS), TIMING_PATIENCE_MS);
+    party_end_sessions (f, "write-back");
+    WAIT_FOR (waits_at (f, "write-back", LOOKS), TIMING_PATIENCE_MS);
+    PQfinish (holder);
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_IO, TIMING_PATIENCE_MS);
+    party_free (owner);
+}
+
 /* … and before that, by whoever looks first: reads would be answered without those rows. */
 static void a_lost_write_back_is_noticed_by (fixture_t *f, const char *session)
 {
@@ -151,7 +197,8 @@ static void a_verdict_is_the_last_word (void **state)
     known = pg_whole_known (store);
     assert_true (pg_whole_end (store, &known));
     assert_int_equal (pg_whole_add (store, &link, known.last + 1, 0, &error), STORE_ERROR_AWAY);
-    assert_true (pg_whole_found (store, &link, &known)); /* so that the owner goes on */
+    assert_false (pg_whole_found (store, &link, &known));    /* also not on the same server */
+    atomic_store (&store->target.whole_server, link.server); /* so that the owner goes on */
     party_free (owner);
 }
 
@@ -163,30 +210,12 @@ typedef struct submission {
 /* From now on commits wait for this session. */
 static PGconn *hold_commits (const fixture_t *f)
 {
-    char uri[POSTGRES_URI_SIZE];
-    char sql[128];
-    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
-    PGconn *holder = PQconnectdb (uri);
-    snprintf (sql, sizeof sql, "BEGIN; SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE",
-              store_fixture_schema (f));
-    PQclear (PQexec (holder, sql));
-    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
-    return holder;
+    return hold (f, "SELECT FROM %s.fence WHERE part = 'c' FOR UPDATE");
 }
 
 /* What the session of commits says there. */
 #define COMMITS "WITH own%"
 #define ASKS "SELECT 1 FROM fence%" /* what became of one in doubt */
-
-static bool waits_at (const fixture_t *f, const char *query)
-{
-    char sql[256];
-    snprintf (sql, sizeof sql,
-              "SELECT count (*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-              " AND application_name LIKE 'taskmq commits %%' AND query LIKE '%s'",
-              query);
-    return store_fixture_sql (f, sql) == 1;
-}
 
 static void *submit_third (void *context)
 {
@@ -210,9 +239,9 @@ static void a_doubt_knows_what_was_written_back_meanwhile (void **state)
     PGconn *holder = hold_commits (f);
     submission_t third = {f, owner};
     assert_int_equal (pthread_create (&thread, NULL, submit_third, &third), 0);
-    WAIT_FOR (waits_at (f, COMMITS), TIMING_PATIENCE_MS);
+    WAIT_FOR (waits_at (f, "commits", COMMITS), TIMING_PATIENCE_MS);
     party_end_sessions (f, "commits");
-    WAIT_FOR (waits_at (f, ASKS), TIMING_PATIENCE_MS);
+    WAIT_FOR (waits_at (f, "commits", ASKS), TIMING_PATIENCE_MS);
     assert_int_equal (pg_whole_known ((pg_store_t *) owner->store).written, 2);
     store_flush (owner->store);
     WAIT_FOR (pg_whole_known ((pg_store_t *) owner->store).written == 3, TIMING_PATIENCE_MS);
@@ -245,8 +274,8 @@ static void a_server_that_is_over_is_not_waited_for (void **state)
     PGconn *holder = hold_commits (f);
     submission_t second = {f, owner};
     assert_int_equal (pthread_create (&thread, NULL, submit_second, &second), 0);
-    WAIT_FOR (waits_at (f, COMMITS), TIMING_PATIENCE_MS);
-    for (int64_t end = timing_ms () + TIMING_PATIENCE_MS; !waits_at (f, ASKS);) {
+    WAIT_FOR (waits_at (f, "commits", COMMITS), TIMING_PATIENCE_MS);
+    for (int64_t end = timing_ms () + TIMING_PATIENCE_MS; !waits_at (f, "commits", ASKS);) {
         /* As another one that a beat found whole; the next beat finds this one whole again. */
         atomic_store (&((pg_store_t *) owner->store)->target.whole_server, 1);
         if (timing_ms () > end)
@@ -284,25 +313,28 @@ static void a_late_acknowledgement_is_in_doubt (void **state)
     assert_int_equal (more.last, known.last + 1);
     assert_true (pg_whole_found (store, &behind, &more));
     assert_int_equal (pg_whole_add (store, &before, known.last + 2, 0, &error), STORE_ERROR_AWAY);
-    assert_int_equal (pg_whole_add_body (store, &before, store->known_body, &error),
+    assert_int_equal (pg_whole_add_body (store, &before, store->known_body, 1, &error),
                       STORE_ERROR_AWAY);
     assert_int_equal (pg_whole_known (store).last, known.last + 1);
     assert_true (pg_whole_found (store, &before, &more)); /* so that the owner goes on */
     party_free (owner);
 }
 
-/* The hash of a small one; the store does not look whether it is right. */
-static void put_body (const party_t *self, uint8_t hash[TMQ_BLOB_HASH_BYTES])
+enum { BODY_BYTES = 100 };
+
+/* The store does not look whether its hash is right. */
+static void put_body (const party_t *self, uint8_t byte, uint8_t hash[TMQ_BLOB_HASH_BYTES])
 {
-    static const uint8_t data[100] = {1};
+    static const uint8_t data[BODY_BYTES] = {1};
     const vault_t *vault = store_vault (self->store);
     int64_t number;
     bool done = false;
     vault_word_t word = {""};
-    memset (hash, 7, TMQ_BLOB_HASH_BYTES);
+    bool there = false;
+    memset (hash, byte, TMQ_BLOB_HASH_BYTES);
     if (vault->begin (vault->context, hash, sizeof data, &number, &word) != TMQ_OK ||
-        vault->put (vault->context, number, 0, data, sizeof data, &word) != TMQ_OK ||
-        vault->end (vault->context, number, hash, &done, &word) != TMQ_OK || !done)
+        vault->put (vault->context, number, hash, 0, data, sizeof data, &there, &word) != TMQ_OK ||
+        !there || vault->end (vault->context, number, hash, &done, &word) != TMQ_OK || !done)
         fail_msg ("the body was not put: %s", word.text);
 }
 
@@ -313,11 +345,34 @@ static void a_lost_body_is_noticed (void **state)
     uint8_t hash[TMQ_BLOB_HASH_BYTES];
     party_t *owner = party_new (f, false, NULL);
     party_own (owner, STORE_OK);
-    put_body (owner, hash);
+    put_body (owner, 7, hash);
     store_fixture_sql (f, "UPDATE blob SET whole = false");
     party_end_sessions (f, "beat");
     WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
     assert_int_equal (store_fixture_sql (f, "SELECT timeline FROM shard"), PG_TIMELINE_CUT);
+    party_free (owner);
+}
+
+/* … also one that was there before, and is told again to be there. */
+static void a_lost_body_is_noticed_behind_a_look (void **state)
+{
+    fixture_t *f = *state;
+    bool good = false;
+    uint64_t at = 0;
+    uint8_t first[TMQ_BLOB_HASH_BYTES];
+    uint8_t second[TMQ_BLOB_HASH_BYTES];
+    vault_word_t word = {""};
+    party_t *owner = party_new (f, false, NULL);
+    party_own (owner, STORE_OK);
+    const vault_t *vault = store_vault (owner->store);
+    put_body (owner, 7, first);
+    put_body (owner, 8, second);
+    assert_int_equal (vault->look (vault->context, first, BODY_BYTES, &at, &good, &word), TMQ_OK);
+    assert_true (good);
+    /* As a standby that has both, and not what the look wrote. */
+    store_fixture_sql (f, "UPDATE blob SET touched = touched - 1 WHERE get_byte (hash, 0) = 7");
+    party_end_sessions (f, "beat");
+    WAIT_FOR (atomic_load (&owner->failed_with) == STORE_ERROR_CUT, TIMING_PATIENCE_MS);
     party_free (owner);
 }
 
@@ -331,7 +386,7 @@ static void a_body_that_was_removed_is_not_missed (void **state)
     vault_word_t word = {""};
     party_t *owner = party_new (f, false, NULL);
     party_own (owner, STORE_OK);
-    put_body (owner, hash);
+    put_body (owner, 7, hash);
     party_end_sessions (f, "beat"); /* it is there */
     party_submit (f, owner, 1, STORE_OK);
     const vault_t *vault = store_vault (owner->store);
@@ -413,6 +468,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (an_idle_owner_notices_that_something_is_gone),
         TEST (a_write_back_notices_that_something_is_gone),
+        TEST (a_write_back_that_is_cut_off_notices_it_again),
         TEST (a_beat_notices_that_a_write_back_is_gone),
         TEST (a_commit_notices_that_a_write_back_is_gone),
         TEST (a_start_brings_a_lost_write_back_back),
@@ -421,6 +477,7 @@ int main (void)
         TEST (a_server_that_is_over_is_not_waited_for),
         TEST (a_late_acknowledgement_is_in_doubt),
         TEST (a_lost_body_is_noticed),
+        TEST (a_lost_body_is_noticed_behind_a_look),
         TEST (a_body_that_was_removed_is_not_missed),
         TEST (the_mark_of_a_cut_is_no_server),
         TEST (a_beat_leaves_the_mark_of_a_cut),

@@ -61,6 +61,13 @@ static void expect_number (const char *sql, long long wanted)
         fail_msg ("%s: %lld in place of %lld", sql, found, wanted);
 }
 
+static bool was_there; /* … what was begun under that number */
+
+static tmq_code_t put (int64_t number, const uint8_t *of, size_t at, size_t length)
+{
+    return vault->put (vault->context, number, of, at, contents + at, length, &was_there, &word);
+}
+
 /* Up to there, without its end. */
 static int64_t put_until (size_t end)
 {
@@ -69,7 +76,8 @@ static int64_t put_until (size_t end)
     assert_true (number != 0);
     for (size_t at = 0; at < end; at += VAULT_PUT_BYTES) {
         size_t some = end - at < VAULT_PUT_BYTES ? end - at : VAULT_PUT_BYTES;
-        expect (vault->put (vault->context, number, at, contents + at, some, &word), TMQ_OK);
+        expect (put (number, hash, at, some), TMQ_OK);
+        assert_true (was_there);
     }
     return number;
 }
@@ -146,7 +154,7 @@ static void what_was_not_ended_is_swept (void **state)
     bool more = true;
     bool done = true;
     int64_t number = put_until (VAULT_PUT_BYTES);
-    expect (vault->put (vault->context, number, 0, contents, VAULT_PUT_BYTES, &word), TMQ_OK);
+    expect (put (number, hash, 0, VAULT_PUT_BYTES), TMQ_OK); /* again */
     expect (read_part (0, byte, &length), TMQ_NO_BLOB);
     expect (vault->end (vault->context, number, hash, &done, &word), TMQ_OK);
     assert_false (done); /* it is not whole */
@@ -199,6 +207,23 @@ static void what_got_its_name_meanwhile_is_not_swept (void **state)
     expect_number ("SELECT sum (octet_length (bytes)) FROM blob_chunk", BYTES);
 }
 
+/* Another server may lack what was begun on the one before, and give its number to another body. */
+static void a_number_counts_with_its_hash_alone (void **state)
+{
+    (void) state;
+    static const uint8_t other[TMQ_BLOB_HASH_BYTES] = {1};
+    int64_t number = put_until (VAULT_PUT_BYTES);
+    expect (put (number, other, VAULT_PUT_BYTES, 1), TMQ_OK);
+    assert_false (was_there);
+    expect (put (number + 1, hash, VAULT_PUT_BYTES, 1), TMQ_OK);
+    assert_false (was_there);
+    expect_number ("SELECT count (*) FROM blob_chunk", VAULT_PUT_BYTES / VAULT_PIECE_BYTES);
+    put_all ();
+    expect (put (number + 1, hash, 0, 1), TMQ_OK); /* it has its name, and stays as it is */
+    assert_false (was_there);
+    expect_contents (0);
+}
+
 static void a_former_owner_changes_nothing (void **state)
 {
     (void) state;
@@ -219,7 +244,7 @@ static void a_former_owner_changes_nothing (void **state)
         store_fixture_sql (fixture, "SELECT hashtext (string_agg (b::text, ',' ORDER "
                                     "BY id)) FROM blob b");
     expect (vault->begin (vault->context, hash, BYTES, &fresh, &word), TMQ_UNAVAILABLE);
-    expect (vault->put (vault->context, number, BYTES, contents, 1, &word), TMQ_UNAVAILABLE);
+    expect (put (number, hash, 0, 1), TMQ_UNAVAILABLE);
     expect (vault->end (vault->context, number, hash, &done, &word), TMQ_UNAVAILABLE);
     expect (vault->remove (vault->context, &item, &done, &word), TMQ_UNAVAILABLE);
     expect (vault->sweep (vault->context, NULL, 0, &more, &word), TMQ_UNAVAILABLE);
@@ -528,6 +553,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, fixture_teardown)
         TEST (what_was_put_is_read_again),
         TEST (what_was_not_ended_is_swept),
+        TEST (a_number_counts_with_its_hash_alone),
         TEST (what_got_its_name_meanwhile_is_not_swept),
         TEST (a_former_owner_changes_nothing),
         TEST (a_stuck_put_holds_up_nobody),

@@ -67,12 +67,14 @@ static tmq_code_t begin_there (void *context, const uint8_t *of, uint64_t bytes,
     return TMQ_OK;
 }
 
-static tmq_code_t put_there (void *context, int64_t number, uint64_t offset, const uint8_t *data,
-                             size_t length, vault_word_t *word)
+static tmq_code_t put_there (void *context, int64_t number, const uint8_t *of, uint64_t offset,
+                             const uint8_t *data, size_t length, bool *there, vault_word_t *word)
 {
     (void) context;
     (void) number;
     (void) word;
+    *there = true;
+    assert_memory_equal (of, hash, TMQ_BLOB_HASH_BYTES);
     assert_memory_equal (data, contents + offset, length);
     return TMQ_OK;
 }

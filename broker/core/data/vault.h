@@ -58,9 +58,10 @@ typedef struct vault {
     /* Begins to put one; *number is never 0. */
     tmq_code_t (*begin) (void *context, const uint8_t *hash, uint64_t bytes, int64_t *number,
                          vault_word_t *word);
-    /* Bytes of it, at most VAULT_PUT_BYTES, at a multiple of that. Again: nothing changes. */
-    tmq_code_t (*put) (void *context, int64_t number, uint64_t offset, const uint8_t *data,
-                       size_t length, vault_word_t *word);
+    /* Bytes of it, at most VAULT_PUT_BYTES, at a multiple of that. Again: nothing changes. *there
+     * false: nothing was begun under this number for this hash (any more); begin anew. */
+    tmq_code_t (*put) (void *context, int64_t number, const uint8_t *hash, uint64_t offset,
+                       const uint8_t *data, size_t length, bool *there, vault_word_t *word);
     /* All of it was put: it takes the place of what was there under this hash. *done false: it is
      * not whole, or not there any more, and is to be begun anew. */
     tmq_code_t (*end) (void *context, int64_t number, const uint8_t *hash, bool *done,

@@ -95,7 +95,7 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
     if (there.epoch != self->epoch)
         return pg_commit_fenced (self->store, self->epoch, error);
     code = pg_commit_judge (&self->link, self->store, self->epoch, &known, &there, error);
-    if (code != STORE_OK)
+    if (code != STORE_OK && code != STORE_ERROR_IO)
         return code;
     /* A promotion may have lost a successor that began when our lease was over. */
     bool moved = self->link.timeline != self->timeline;
@@ -106,6 +106,8 @@ static store_code_t look_whole (pg_beat_t *self, store_error_t *error)
                            "%s: it was promoted, and the lease was over before that was known: who "
                            "may have taken over from epoch %llu may be lost",
                            self->store->target.where, (unsigned long long) self->epoch);
+    if (code != STORE_OK)
+        return code;
     if (!pg_whole_found (self->store, &self->link, &known)) /* it is asked again */
         return store_fail (error, STORE_ERROR_BUSY, "%s: what is known has changed meanwhile",
                            self->store->target.where);

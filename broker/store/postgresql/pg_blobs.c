@@ -60,22 +60,27 @@ static const char *const TEXTS[STATEMENTS] = {
              " = least (" PIECE ", b.bytes - c.n::int8 * " PIECE ")"
              " AND sha256 (c.bytes) = c.sum)"
              " FROM blob b WHERE b.shard = $1::int2 AND b.hash = $2::bytea AND b.whole",
-    [KEEP] = OWN ", done AS (UPDATE blob b SET touched = " NOW_MS " FROM own"
-                 " WHERE b.shard = $1::int2 AND b.hash = $3::bytea AND b.whole RETURNING 1)"
-                 " SELECT (SELECT count (*) FROM done) FROM own",
+    [KEEP] = OWN ", done AS (UPDATE blob b SET touched = greatest (b.touched, " NOW_MS ") FROM own"
+                 " WHERE b.shard = $1::int2 AND b.hash = $3::bytea AND b.whole RETURNING touched)"
+                 " SELECT (SELECT touched FROM done) FROM own",
     [BEGIN] = OWN " INSERT INTO blob (shard, hash, bytes, touched, whole)"
                   " SELECT $1::int2, $3::bytea, $4::int8, " NOW_MS ", false FROM own RETURNING id",
-    [PUT] = OWN ", done AS (INSERT INTO blob_chunk (blob, n, bytes, sum)"
-                " SELECT $3::int8, c.n, c.bytes, sha256 (c.bytes) FROM own,"
+    /* A number counts with its hash alone: another server may lack what was begun under it, and
+     * give it to another blob. */
+    [PUT] = OWN ", place AS MATERIALIZED (SELECT b.id FROM blob b, own WHERE b.id = $3::int8"
+                " AND b.shard = $1::int2 AND b.hash = $6::bytea AND NOT b.whole"
+                " FOR KEY SHARE OF b),"
+                " done AS (INSERT INTO blob_chunk (blob, n, bytes, sum)"
+                " SELECT p.id, c.n, c.bytes, sha256 (c.bytes) FROM place p,"
                 " unnest ($4::int4[], $5::bytea[]) AS c (n, bytes) ON CONFLICT DO NOTHING)"
-                " SELECT 1 FROM own",
+                " SELECT (SELECT count (*) FROM place) FROM own",
     [FENCE] = FENCE_SQL,
     [HIDE] = "UPDATE blob SET whole = false"
              " WHERE shard = $1::int2 AND hash = $2::bytea AND whole RETURNING bytes",
     [SHOW] = "UPDATE blob b SET whole = true, touched = " NOW_MS
              " WHERE b.id = $3::int8 AND b.shard = $1::int2 AND b.hash = $2::bytea AND NOT b.whole"
              " AND b.bytes = (SELECT coalesce (sum (octet_length (c.bytes)), 0) FROM blob_chunk c"
-             " WHERE c.blob = b.id) RETURNING b.bytes",
+             " WHERE c.blob = b.id) RETURNING b.bytes, b.touched",
     [READ] = "SELECT b.bytes, c.n, c.bytes, sha256 (c.bytes) = c.sum FROM blob b"
              " LEFT JOIN LATERAL (SELECT n, bytes, sum FROM blob_chunk WHERE blob = b.id"
              " AND n >= $3::int4 AND n <= $4::int4 ORDER BY n) c ON true"
@@ -135,7 +140,7 @@ static tmq_code_t answer_of (pg_blobs_t *self, store_code_t code, vault_word_t *
     pg_link_rollback (&self->link);
     if (code == STORE_ERROR_AWAY || code == STORE_ERROR_BUSY || code == STORE_ERROR_FENCED) {
         answer = TMQ_UNAVAILABLE;
-        text = "the database is out of reach; nothing was done";
+        text = "the database is out of reach";
     } else if (code == STORE_ERROR_FULL) {
         answer = TMQ_STORE_FULL;
         text = "the database has no room for it";
@@ -260,7 +265,9 @@ static store_code_t touch (pg_blobs_t *self, const uint8_t *hash, bool *good, st
     PGresult *result;
     pg_param_bytes (params_of_own (self), hash, TMQ_BLOB_HASH_BYTES);
     store_code_t code = run_own (self, KEEP, &result, error);
-    *good = code == STORE_OK && pg_int8 (result, 0, 0) == 1;
+    *good = code == STORE_OK && !pg_is_null (result, 0, 0);
+    if (*good)
+        code = pg_whole_add_body (self->store, &self->link, hash, pg_int8 (result, 0, 0), error);
     PQclear (result);
     return code;
 }
@@ -331,8 +338,8 @@ static void put_pieces (pg_array_t *numbers, pg_array_t *pieces, uint64_t offset
     }
 }
 
-static tmq_code_t vault_put (void *context, int64_t number, uint64_t offset, const uint8_t *data,
-                             size_t length, vault_word_t *word)
+static tmq_code_t vault_put (void *context, int64_t number, const uint8_t *hash, uint64_t offset,
+                             const uint8_t *data, size_t length, bool *there, vault_word_t *word)
 {
     pg_blobs_t *self = context;
     PGresult *result = NULL;
@@ -343,15 +350,23 @@ static tmq_code_t vault_put (void *context, int64_t number, uint64_t offset, con
     pg_param_int8 (params, number);
     pg_param_array (params, &self->numbers);
     pg_param_array (params, &self->pieces);
+    pg_param_bytes (params, hash, TMQ_BLOB_HASH_BYTES);
     if (code == STORE_OK)
         code = run_own (self, PUT, &result, &error);
+    *there = code == STORE_OK && pg_int8 (result, 0, 0) == 1;
     PQclear (result);
     return code == STORE_OK ? TMQ_OK : fail (self, code, &error, word);
 }
 
-/* The bytes of those that a statement of the end has changed. */
+/* Those that a statement of the end has changed. */
+typedef struct named {
+    uint64_t blobs;
+    uint64_t bytes;
+    int64_t touched; /* of one that is shown */
+} named_t;
+
 static store_code_t change_name (pg_blobs_t *self, size_t statement, const uint8_t *hash,
-                                 int64_t number, vault_stats_t *changed, store_error_t *error)
+                                 int64_t number, named_t *changed, store_error_t *error)
 {
     PGresult *result = NULL;
     pg_params_t *params = params_of_shard (self);
@@ -359,10 +374,12 @@ static store_code_t change_name (pg_blobs_t *self, size_t statement, const uint8
     if (number != 0)
         pg_param_int8 (params, number);
     store_code_t code = run (self, statement, &result, error);
-    *changed = (vault_stats_t){0};
+    *changed = (named_t){0};
     for (int row = 0; code == STORE_OK && row < PQntuples (result); row++) {
         changed->blobs++;
         changed->bytes += (uint64_t) pg_int8 (result, row, 0);
+        if (statement == SHOW)
+            changed->touched = pg_int8 (result, row, 1);
     }
     PQclear (result);
     return code;
@@ -372,8 +389,8 @@ static store_code_t take_name (pg_blobs_t *self, int64_t number, const uint8_t *
                                store_error_t *error)
 {
     PGresult *result = NULL;
-    vault_stats_t hidden;
-    vault_stats_t shown = {0};
+    named_t hidden;
+    named_t shown = {0};
     store_code_t code = pg_link_begin (&self->link, error);
     params_of_own (self);
     if (code == STORE_OK)
@@ -390,7 +407,7 @@ static store_code_t take_name (pg_blobs_t *self, int64_t number, const uint8_t *
     if (code == STORE_OK)
         code = pg_link_commit (&self->link, error);
     if (code == STORE_OK)
-        code = pg_whole_add_body (self->store, &self->link, hash, error);
+        code = pg_whole_add_body (self->store, &self->link, hash, shown.touched, error);
     if (code != STORE_OK)
         return code;
     *done = true;
@@ -695,6 +712,7 @@ static store_code_t fill_piece (filling_t *self, int fd, uint64_t offset, store_
     pg_param_int8 (params, self->number);
     pg_param_array (params, &self->numbers);
     pg_param_array (params, &self->pieces);
+    pg_param_bytes (params, self->hash, TMQ_BLOB_HASH_BYTES);
     return run_filling (self, PUT, NULL, error);
 }
 

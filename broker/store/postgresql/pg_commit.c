@@ -225,6 +225,12 @@ static store_code_t ask_newest (pg_commit_t *self, bool alone, pg_whole_t *known
     return code;
 }
 
+/* What the server gave up is out of reach for who does not wait. */
+static store_code_t give_up (store_code_t code, store_error_t *error)
+{
+    return code == STORE_ERROR_BUSY ? (error->code = STORE_ERROR_AWAY) : code;
+}
+
 /* Waits until the database answers, however long that takes. */
 static store_code_t find_newest (pg_commit_t *self, bool alone, pg_whole_t *known,
                                  pg_there_t *there, store_error_t *error)
@@ -238,7 +244,7 @@ static store_code_t find_newest (pg_commit_t *self, bool alone, pg_whole_t *know
         if (code == STORE_ERROR_AWAY)
             pg_store_lost (self->store, error);
         if (atomic_load (&self->store->impatient))
-            return code;
+            return give_up (code, error);
         pause_ms (wait_ms);
         wait_ms = wait_ms * 2 > AGAIN_MS_MAX ? AGAIN_MS_MAX : wait_ms * 2;
     }
@@ -257,7 +263,8 @@ static store_code_t find_whole (pg_commit_t *self, bool alone, pg_whole_t *known
         bool found = code == STORE_OK && pg_whole_found (self->store, &self->link, known);
         bool fails = code != STORE_OK && code != STORE_ERROR_BUSY;
         if (found || fails || atomic_load (&self->store->impatient))
-            return found || code != STORE_OK ? code : changes (self->store, error);
+            return found ? STORE_OK
+                         : give_up (code != STORE_OK ? code : changes (self->store, error), error);
         pause_ms (AGAIN_MS);
     }
 }

@@ -51,6 +51,7 @@ typedef struct pg_store {
      * before this epoch. */
     uint64_t known_written;
     uint8_t known_body[TMQ_BLOB_HASH_BYTES]; /* hash of the newest large body; zeros: none */
+    int64_t known_touched;                   /* … and when it was */
     uint64_t known_bodies;                   /* how often that one has changed */
     /* At the start and at the end nobody waits for a database that is out of reach: the supervisor
      * tries again, and what is committed stands in the journal. */

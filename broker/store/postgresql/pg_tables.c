@@ -156,7 +156,12 @@ static store_code_t look_behind (pg_tables_t *self, store_error_t *error)
 {
     const pg_meta_t known = self->stored;
     store_code_t code = read_written (self, error);
-    return code == STORE_OK && is_before (&self->stored, &known) ? judge_lost (self, error) : code;
+    if (code != STORE_OK || !is_before (&self->stored, &known))
+        return code;
+    code = judge_lost (self, error);
+    if (code != STORE_OK)
+        self->stored = known; /* without a verdict it is judged again */
+    return code;
 }
 
 static store_code_t write_order (pg_tables_t *self, store_error_t *error)
@@ -250,9 +255,10 @@ static store_code_t run (pg_tables_t *self, const work_t *work, store_error_t *e
         undo (self);
         if (code == STORE_ERROR_AWAY)
             pg_store_lost (self->store, error);
-        bool again = code == STORE_ERROR_AWAY || code == STORE_ERROR_BUSY;
-        if (!again || atomic_load (&self->store->impatient))
+        if (code != STORE_ERROR_AWAY && code != STORE_ERROR_BUSY)
             return code;
+        if (atomic_load (&self->store->impatient))
+            return error->code = STORE_ERROR_AWAY; /* also what the server gave up */
         pause_ms (AGAIN_MS);
     }
 }

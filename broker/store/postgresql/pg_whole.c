@@ -21,6 +21,7 @@ store_code_t pg_whole_look (pg_link_t *link, size_t statement, uint64_t epoch,
     pg_param_int2 (&params, PG_SHARD);
     pg_param_int8 (&params, (int64_t) epoch);
     pg_param_bytes (&params, known->body, some ? sizeof (known->body) : 0);
+    pg_param_int8 (&params, known->touched);
     store_code_t code = pg_link_run (link, statement, &params, &row, error);
     if (code == STORE_OK)
         *there = (pg_there_t){.last = (uint64_t) pg_int8 (row, 0, 0),
@@ -34,19 +35,22 @@ store_code_t pg_whole_look (pg_link_t *link, size_t statement, uint64_t epoch,
 pg_whole_t pg_whole_known (pg_store_t *store)
 {
     pthread_mutex_lock (&store->whole_lock);
-    pg_whole_t known = {
-        .last = store->known_last, .written = store->known_written, .bodies = store->known_bodies};
+    pg_whole_t known = {.last = store->known_last,
+                        .written = store->known_written,
+                        .bodies = store->known_bodies,
+                        .touched = store->known_touched};
     memcpy (known.body, store->known_body, sizeof (known.body));
     pthread_mutex_unlock (&store->whole_lock);
     return known;
 }
 
 /* Under the lock. hash: NULL for none. */
-static void set_body (pg_store_t *store, const uint8_t *hash)
+static void set_body (pg_store_t *store, const uint8_t *hash, int64_t touched)
 {
     memset (store->known_body, 0, sizeof (store->known_body));
     if (hash != NULL)
         memcpy (store->known_body, hash, sizeof (store->known_body));
+    store->known_touched = touched;
     store->known_bodies++;
 }
 
@@ -60,7 +64,7 @@ static store_code_t add (pg_store_t *store, pg_link_t *link, const pg_whole_t *m
     if (!over && more->written != 0)
         store->known_written = more->written;
     if (!over && hash != NULL)
-        set_body (store, hash);
+        set_body (store, hash, more->touched);
     pthread_mutex_unlock (&store->whole_lock);
     if (!over)
         return STORE_OK;
@@ -75,16 +79,16 @@ store_code_t pg_whole_add (pg_store_t *store, pg_link_t *link, uint64_t last, ui
 }
 
 store_code_t pg_whole_add_body (pg_store_t *store, pg_link_t *link, const uint8_t *hash,
-                                store_error_t *error)
+                                int64_t touched, store_error_t *error)
 {
-    return add (store, link, &(pg_whole_t){0}, hash, error);
+    return add (store, link, &(pg_whole_t){.touched = touched}, hash, error);
 }
 
 void pg_whole_drop_body (pg_store_t *store, const uint8_t *hash)
 {
     pthread_mutex_lock (&store->whole_lock);
     if (memcmp (store->known_body, hash, sizeof (store->known_body)) == 0)
-        set_body (store, NULL);
+        set_body (store, NULL, 0);
     pthread_mutex_unlock (&store->whole_lock);
 }
 
@@ -98,8 +102,8 @@ static bool is_known (const pg_store_t *store, const pg_whole_t *known)
 bool pg_whole_found (pg_store_t *store, pg_link_t *link, const pg_whole_t *known)
 {
     pthread_mutex_lock (&store->whole_lock);
-    const bool all =
-        atomic_load (&store->target.whole_server) == link->server || is_known (store, known);
+    const uint64_t whole = atomic_load (&store->target.whole_server);
+    const bool all = whole != NO_SERVER && (whole == link->server || is_known (store, known));
     if (all) {
         atomic_store (&store->target.whole_server, link->server);
         link->whole = link->server; /* it is over when another one is, also one that was before */
