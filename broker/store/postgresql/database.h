@@ -14,8 +14,8 @@
 
 enum { DATABASE_FOUND_SIZE = 512 };
 
-/* Connects once, judges server and schema as a start would, and changes nothing. found: a line about it.
- * Waits some seconds for each host. STORE_ERROR_AWAY: it is out of reach now. */
+/* Connects once, judges server and schema as a start would, and changes nothing. found: a line
+ * about it. Waits some seconds for each host. STORE_ERROR_AWAY: it is out of reach now. */
 store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],
                              store_error_t *error);
 
