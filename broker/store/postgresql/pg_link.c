@@ -175,8 +175,8 @@ static store_code_t check_safe (pg_link_t *self, const PGresult *shown, store_er
                        error);
     if (strtol (PQgetvalue (shown, 0, SHOWN_PID), NULL, 10) != PQbackendPID (self->db))
         return refuse (self,
-                       "a pooler stands in between, and sessions are not kept apart: connect to "
-                       "the server itself",
+                       "a pooler stands in between, in whatever mode: which session is whose "
+                       "nobody can tell then; connect to the server itself",
                        error);
     return STORE_OK;
 }
