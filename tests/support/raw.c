@@ -60,28 +60,37 @@ Taskmq__BrokerMessage *raw_receive (raw_t *self)
     return message;
 }
 
-/* The reply to id, out of whatever comes. Takes the token out of a welcome. */
-static uint32_t wait_for_reply (raw_t *self, uint64_t id)
+static const Taskmq__Reply *find_reply (const Taskmq__BrokerMessage *message, uint64_t id)
 {
-    for (;;) {
-        Taskmq__BrokerMessage *message = raw_receive (self);
-        for (size_t i = 0; i < message->n_replies; i++) {
-            const Taskmq__Reply *reply = message->replies[i];
-            if (reply->id == id) {
-                uint32_t code = reply->code;
-                if (reply->body_case == TASKMQ__REPLY__BODY_WELCOME) {
-                    assert_int_equal (reply->welcome->token.len, sizeof self->token);
-                    memcpy (self->token, reply->welcome->token.data, sizeof self->token);
-                }
-                taskmq__broker_message__free_unpacked (message, NULL);
-                return code;
-            }
-        }
-        taskmq__broker_message__free_unpacked (message, NULL);
-    }
+    for (size_t i = 0; i < message->n_replies; i++)
+        if (message->replies[i]->id == id)
+            return message->replies[i];
+    return NULL;
 }
 
-uint32_t raw_request (raw_t *self, Taskmq__Request *request, const void *body, size_t body_bytes)
+Taskmq__BrokerMessage *raw_answer (raw_t *self, uint64_t id, const Taskmq__Reply **reply)
+{
+    Taskmq__BrokerMessage *message = raw_receive (self);
+    for (; (*reply = find_reply (message, id)) == NULL; message = raw_receive (self))
+        taskmq__broker_message__free_unpacked (message, NULL);
+    return message;
+}
+
+/* Takes the token out of a welcome. */
+static uint32_t wait_for_reply (raw_t *self, uint64_t id)
+{
+    const Taskmq__Reply *reply;
+    Taskmq__BrokerMessage *message = raw_answer (self, id, &reply);
+    uint32_t code = reply->code;
+    if (reply->body_case == TASKMQ__REPLY__BODY_WELCOME) {
+        assert_int_equal (reply->welcome->token.len, sizeof self->token);
+        memcpy (self->token, reply->welcome->token.data, sizeof self->token);
+    }
+    taskmq__broker_message__free_unpacked (message, NULL);
+    return code;
+}
+
+uint64_t raw_begin (raw_t *self, Taskmq__Request *request, const void *body, size_t body_bytes)
 {
     static const uint8_t no_token[16];
     Taskmq__ClientMessage message = TASKMQ__CLIENT_MESSAGE__INIT;
@@ -99,19 +108,30 @@ uint32_t raw_request (raw_t *self, Taskmq__Request *request, const void *body, s
     const size_t sizes[] = {size, body_bytes};
     raw_send (self, frames, sizes, body != NULL ? 2 : 1);
     free (packed);
-    return wait_for_reply (self, request->id);
+    return request->id;
 }
 
-void raw_hello (raw_t *self)
+uint32_t raw_request (raw_t *self, Taskmq__Request *request, const void *body, size_t body_bytes)
+{
+    return wait_for_reply (self, raw_begin (self, request, body, body_bytes));
+}
+
+uint32_t raw_say_hello (raw_t *self, uint32_t features)
 {
     Taskmq__Hello hello = TASKMQ__HELLO__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     hello.version_min = TMQ_PROTOCOL_VERSION;
     hello.version_max = TMQ_PROTOCOL_VERSION;
     hello.client = "raw";
+    hello.features = features;
     request.op_case = TASKMQ__REQUEST__OP_HELLO;
     request.hello = &hello;
-    assert_int_equal (raw_request (self, &request, NULL, 0), TMQ_OK);
+    return raw_request (self, &request, NULL, 0);
+}
+
+void raw_hello (raw_t *self)
+{
+    assert_int_equal (raw_say_hello (self, 0), TMQ_OK);
 }
 
 uint32_t raw_refusal (raw_t *self)

@@ -25,10 +25,16 @@ void raw_send (raw_t *self, const void *const *frames, const size_t *sizes, size
 /* The next message of the broker within the patience, else the test fails. Freed by
  * taskmq__broker_message__free_unpacked. */
 Taskmq__BrokerMessage *raw_receive (raw_t *self);
+/* Sends one request of ours with the token, and does not wait; its id. */
+uint64_t raw_begin (raw_t *self, Taskmq__Request *request, const void *body, size_t body_bytes);
+/* The message that has the reply to it, which it points into; skips everything else that comes. */
+Taskmq__BrokerMessage *raw_answer (raw_t *self, uint64_t id, const Taskmq__Reply **reply);
 /* Sends one request of ours with the token and returns the reply to it (a copy of its code);
  * skips everything else that comes. */
 uint32_t raw_request (raw_t *self, Taskmq__Request *request, const void *body, size_t body_bytes);
-/* Hello in the default namespace; fails unless it is welcomed. */
+/* Hello in the default namespace; the code of the answer. */
+uint32_t raw_say_hello (raw_t *self, uint32_t features);
+/* The same without features; fails unless it is welcomed. */
 void raw_hello (raw_t *self);
 /* The code of the next reply to request id 0. */
 uint32_t raw_refusal (raw_t *self);
