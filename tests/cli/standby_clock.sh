@@ -1,27 +1,20 @@
 #!/bin/sh
 # Brokers of a pair, workers and the database, on machines whose wall clocks are hours apart and leap:
 # who owns, whose attempt it is and what came first do not depend on them.
-# shellcheck disable=SC2016 # the shells of the programs expand these
+# shellcheck disable=SC2016,SC2086 # the shells of the programs expand these; words
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2119 # its arguments are settings
 start_postgres
 
-# spawn_at NAME SECONDS COMMAND...: where the wall clock is so far ahead of the machine's.
-spawn_at ()
-{
-    spawn_at_name=$1
-    spawn_at_ahead=$2
-    shift 2
-    spawn "$spawn_at_name" env LD_PRELOAD="$TASKMQ_TEST_WALL" TASKMQ_WALL_S="$spawn_at_ahead" \
-        ASAN_OPTIONS=verify_asan_link_order=0 "$@"
-}
+# With TASKMQ_WALL_S=SECONDS behind it: a command whose wall clock is so far ahead of the machine's.
+wrong="env LD_PRELOAD=$TASKMQ_TEST_WALL ASAN_OPTIONS=verify_asan_link_order=0"
 # broker NAME SECONDS: a standby there.
 broker ()
 {
     [ -d "$room/$1" ] || mkdir -m 700 "$room/$1"
-    spawn_at "$1" "$2" taskmqd --standby --data "$room/$1/data" --listen "ipc://$room/$1/socket" \
-        --store postgresql --database "$database"
+    spawn "$1" $wrong TASKMQ_WALL_S="$2" taskmqd --standby --data "$room/$1/data" \
+        --listen "ipc://$room/$1/socket" --store postgresql --database "$database"
 }
 # is_ahead TIME SECONDS: a time of just now, in seconds, of a clock that is so far ahead.
 is_ahead ()
@@ -57,11 +50,13 @@ went_on ()
     run 0 taskctl result "$1"
     is_ahead "$(cat out)" "$2" || fail "the worker had another clock than that: $(cat out)"
 }
-# takes_over FROM TO SECONDS: in the middle of two attempts, which go on.
+# takes_over FROM TO SECONDS: in the middle of two attempts, which go on. Who submitted the second
+# task is four hours behind the first.
 takes_over ()
 {
-    early=$(taskctl submit early --data "$2") || fail submit
-    late=$(taskctl submit late --data "$2") || fail submit
+    early=$($wrong TASKMQ_WALL_S=7200 taskctl submit early --data "$2") || fail submit
+    late=$($wrong TASKMQ_WALL_S=-7200 taskctl submit late --data "$2") || fail submit # its id is older
+    printf '%s\n%s\n' "$late" "$early" | sort -C || fail "the submitters had the same clock"
     eventually works "$early"
     eventually works "$late"
     broker "$2" "$3"
@@ -69,7 +64,8 @@ takes_over ()
     signal "$1" KILL
     ended "$1" 137
     eventually logged "$2" id=READY
-    works "$early" && works "$late" || fail "$2: the attempts did not go on"
+    works "$early" || fail "$2: the attempt did not go on"
+    works "$late" || fail "$2: the attempt of the later task did not go on"
     touch "$2.go"
     went_on "$early" -7200
     went_on "$late" 7200
@@ -80,8 +76,8 @@ ids=
 broker a 0
 eventually logged a id=READY
 work='name=$(cat); until [ -e "$name.go" ]; do sleep 0.1; done; date +%s'
-spawn_at early -7200 taskctl work early -- sh -c "$work"
-spawn_at late 7200 taskctl work late -- sh -c "$work"
+spawn early $wrong TASKMQ_WALL_S=-7200 taskctl work early -- sh -c "$work"
+spawn late $wrong TASKMQ_WALL_S=7200 taskctl work late -- sh -c "$work"
 spawn heard taskctl -o jsonl watch
 server_leaps 10800
 takes_over a b 3600  # an hour ahead
@@ -95,8 +91,7 @@ eventually heard_all
 sed -n 's/.*"seq":\([0-9]*\),.*/\1/p' heard.out >seqs
 seq "$(head -n 1 seqs)" "$(tail -n 1 seqs)" | cmp -s - seqs || fail "events $(tr '\n' ' ' <seqs)"
 
-# tasks: the newest first, whatever their times say; none ended before it began
-# shellcheck disable=SC2086 # one a line
+# tasks: the newest first, whatever their times and ids say; none ended before it began
 printf '%s\n' $ids >wanted
 taskctl -o jsonl list >listed
 sed -n 's/.*"task_id":"\([^"]*\)".*/\1/p' listed | cmp -s - wanted || fail "the order of $(cat listed)"
