@@ -34,6 +34,9 @@ enum {
     LARGE_DISK = 60 << 20,
     LARGE_BALLASTS = 3, /* that leave less room than a body needs */
     LARGE = 15 << 20,
+    SESSIONS = 9,      /* of a broker at rest, … */
+    SESSIONS_MAX = 12, /* … and for a moment (docs/CLUSTER.md says both) */
+    SESSIONS_TASKS = 500,
     PERCENT = 2,
     PINNED_MS = 600000,
     PINNED_TOLD_MS = 70000, /* the broker tells of one that is a minute old */
@@ -488,12 +491,112 @@ static void test_a_password_is_read_from_its_file (void **state)
     stage_destroy (&stage);
 }
 
+static bool server_logged (const stage_t *stage, const char *text)
+{
+    daemon_t server = {0};
+    snprintf (server.log, sizeof server.log, "%s/log", stage->server.home);
+    return daemon_logged (&server, text);
+}
+
+static bool has_sessions (const stage_t *stage, long long count)
+{
+    return postgres_number (&stage->server, "SELECT count (*) FROM pg_stat_activity WHERE usename ="
+                                            " 'taskmq'") == count;
+}
+
+/* In a namespace of its own: the load knows all tasks of its own one. */
+static void pass_large_body (const daemon_t *broker)
+{
+    static unsigned char body[LARGE];
+    tmq_client_options_t options;
+    tmq_client_t *client = NULL;
+    tmq_submit_t task;
+    tmq_receipt_t receipt = {0};
+    tmq_error_t error = {0};
+    const char *endpoints[] = {broker->endpoint};
+    FILE *file = tmpfile ();
+    assert_non_null (file);
+    tmq_client_options_init (&options);
+    options.endpoints = endpoints;
+    options.endpoints_count = 1;
+    options.ns = "bodies";
+    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_OK);
+    tmq_submit_init (&task);
+    task.queue = "trouble";
+    task.payload = body;
+    task.payload_bytes = LARGE;
+    if (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, &error) != TMQ_OK ||
+        tmq_payload_save (client, &receipt.id, fileno (file), TIMING_PATIENCE_MS, &error) != TMQ_OK)
+        fail_msg ("%s", error.text);
+    fclose (file);
+    tmq_client_free (&client);
+}
+
+static void work_with_large_body (stage_t *stage)
+{
+    static load_t load;
+    load_options_t options = {.endpoints = {stage->broker.endpoint},
+                              .submitters = 2,
+                              .workers = 2,
+                              .subscribers = 2,
+                              .readers = 4,
+                              .visitors = 1,
+                              .open_max = 200,
+                              .timeout_ms = END_MS};
+    load_start (&load, &options);
+    pass_large_body (&stage->broker);
+    WAIT_FOR (history_completed_count (&load.history) > SESSIONS_TASKS, TIMING_PATIENCE_MS);
+    load_finish (&load, END_MS);
+    load_clear (&load);
+}
+
+static void limit_sessions (const stage_t *stage, int most)
+{
+    char sql[64];
+    snprintf (sql, sizeof sql, "ALTER ROLE taskmq CONNECTION LIMIT %d", most);
+    run_sql (stage, sql);
+}
+
+/* Not one more than the documents say, so that nobody sets max_connections too low. An owner that
+ * stands still keeps its own while another one takes over. */
+static void test_how_many_sessions_there_are (void **state)
+{
+    (void) state;
+    stage_t stage;
+    daemon_t standby;
+    stage_init (&stage, NULL);
+    limit_sessions (&stage, SESSIONS_MAX);
+    daemon_start (&stage.broker);
+    WAIT_FOR (has_sessions (&stage, SESSIONS), TIMING_PATIENCE_MS);
+    work_with_large_body (&stage);
+    WAIT_FOR (has_sessions (&stage, SESSIONS), TIMING_PATIENCE_MS);
+    daemon_stop (&stage.broker);
+    daemon_start (&stage.broker);
+    WAIT_FOR (has_sessions (&stage, SESSIONS), TIMING_PATIENCE_MS);
+    limit_sessions (&stage, 2 * SESSIONS_MAX);
+    daemon_init (&standby);
+    memcpy (standby.arguments, stage.broker.arguments, sizeof standby.arguments);
+    standby.arguments[4] = "--standby";
+    daemon_spawn (&standby);
+    WAIT_FOR (daemon_logged (&standby, "DATABASE-STANDBY"), TIMING_PATIENCE_MS);
+    WAIT_FOR (has_sessions (&stage, SESSIONS + 1), TIMING_PATIENCE_MS);
+    daemon_signal (&stage.broker, SIGSTOP);
+    daemon_wait_ready (&standby);
+    daemon_end (&stage.broker, SIGKILL);
+    WAIT_FOR (has_sessions (&stage, SESSIONS), TIMING_PATIENCE_MS);
+    daemon_stop (&standby);
+    assert_false (server_logged (&stage, "too many connections"));
+    daemon_destroy (&standby);
+    stage_destroy (&stage);
+}
+
 int main (int argc, char **argv)
 {
     stage_arguments (argc, argv, &percent, &seed_of_load);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_no_connection_is_left),
         cmocka_unit_test (test_limits_that_somebody_set),
+        cmocka_unit_test (test_how_many_sessions_there_are),
         cmocka_unit_test (test_a_pooler_is_refused),
         cmocka_unit_test (test_a_password_is_read_from_its_file),
         cmocka_unit_test (test_the_disk_of_the_database_is_full),
