@@ -2,8 +2,9 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What holds of all rows of a broker that has stopped cleanly, said in SQL, without its code. All its
- * tasks have ended, none was retried or removed behind its end, and its history begins with event 1.
+/* What holds of all rows of a broker that has stopped cleanly, said in SQL, without its code. All
+ * its tasks have ended, none was retried or removed behind its end, and its history begins with
+ * event 1.
  *
  * damage: statements that are executed before, and undone behind it, or "". */
 #ifndef TASKMQ_TESTS_POSTGRES_RULES_H

@@ -35,8 +35,8 @@ void stage_destroy (stage_t *self);
 /* A small task; its id. */
 tmq_id_t stage_submit (tmq_client_t *client, const char *queue);
 
-/* Of a broker that has stopped cleanly: its tables keep all rules, and have each task as the history
- * says (rules.h). */
+/* Of a broker that has stopped cleanly: its tables keep all rules, and have each task as the
+ * history says (rules.h). */
 void stage_check_tables (const stage_t *self, const history_t *history);
 
 #endif
