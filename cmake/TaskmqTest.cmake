@@ -12,6 +12,9 @@
 #     A program that starts PostgreSQL (tests/support/postgres.h). In a build without libpq there is
 #     no such program, and the test is counted as skipped.
 #
+#   tmq_add_postgres_script_test(...), as tmq_add_script_test
+#     A script that needs a broker on PostgreSQL: the same of it.
+#
 # Every test runs in <build>/tests and finds the programs through TASKMQ_BIN (<build>/bin) and the
 # tree through TASKMQ_SOURCE. Programs named by DEPENDS are built before the test program is.
 # The default time limit is 300 seconds, sanitized 600: more than five times what the slowest test takes.
@@ -85,11 +88,24 @@ function(tmq_add_postgres_test)
     if(LIBPQ_FOUND)
         tmq_add_test(${ARGN})
     else()
-        cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;TIMEOUT"
-            "SOURCES;LIBS;DEFINES;DEPENDS;LABELS")
-        tmq_add_script_test(NAME ${arg_NAME} LABELS ${arg_LABELS}
-            SCRIPT "${PROJECT_SOURCE_DIR}/tests/support/postgres.sh" ARGS built)
+        tmq_add_skipped_test(${ARGN})
     endif()
+endfunction()
+
+function(tmq_add_postgres_script_test)
+    if(LIBPQ_FOUND)
+        tmq_add_script_test(${ARGN})
+    else()
+        tmq_add_skipped_test(${ARGN})
+    endif()
+endfunction()
+
+# In the place of a test that needs libpq: counted, and skipped.
+function(tmq_add_skipped_test)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;SCRIPT;TIMEOUT"
+        "SOURCES;LIBS;DEFINES;DEPENDS;ARGS;LABELS")
+    tmq_add_script_test(NAME ${arg_NAME} LABELS ${arg_LABELS}
+        SCRIPT "${PROJECT_SOURCE_DIR}/tests/support/postgres.sh" ARGS built)
 endfunction()
 
 # A case of a suite of attacks, tests/SUITE/SUITE.py. percent: how much of its amounts; sanitizers
