@@ -180,12 +180,14 @@
     X (libzmq, "ZeroMQ that runs: 40304 is 4.3.4", "below 40304: it has known holes, renew it")    \
     X (stored_tasks, "tasks in the tables", "")                                                    \
     X (tombstones, "removed tasks that are remembered", "")                                        \
-    X (database_bytes, "size of taskmq.db", "near the space there is")                             \
-    X (wal_bytes, "size of its log", "grows for minutes: the disk is too slow")                    \
+    X (database_bytes, "size of the tables (taskmq.db, or all of those in PostgreSQL)",            \
+       "near the space there is")                                                                  \
+    X (wal_bytes, "size of the log of taskmq.db; PostgreSQL has its own",                          \
+       "grows for minutes: the disk is too slow")                                                  \
     X (journal_bytes, "size of the journal", "grows for minutes: the disk is too slow")            \
     X (commit_stall_ms, "the longest commit of the last minute, or the one under way",             \
        "over 1,000: the disk hangs")                                                               \
-    X (free_bytes, "space left where the data is",                                                 \
+    X (free_bytes, "space left for the data directory",                                            \
        "under limits/free_space_min: submissions are refused")                                     \
     X (store_dirty_tasks, "tasks that wait to be written back",                                    \
        "near limits/dirty_tasks_soft: submissions are refused soon")                               \
@@ -193,7 +195,7 @@
        "near limits/dirty_bytes_soft: submissions are refused soon")                               \
     X (write_back_stalled, "1 while the tables cannot be written",                                 \
        "above 0: free space where the data is")                                                    \
-    X (tables_held, "1 while another process reads taskmq.db",                                     \
+    X (tables_held, "1 while another process reads taskmq.db; never with PostgreSQL",              \
        "above 0: end it (fuser taskmq.db), the log of the tables grows")                           \
     X (search_damaged, "1 while searches are refused, since the index of texts is damaged",        \
        "above 0: taskctl search reindex makes a new one")                                          \
