@@ -29,12 +29,24 @@ run 2 taskmqd --data "$room/a/data" --store postgresql --database "$database"
 err_has 'cluster/lease'
 export TASKMQD_CLUSTER_LEASE=$lease
 
-# --- one owns, the other waits
+# --- one owns, the other waits; for its service manager that one has started, too
+
+spawn manager python3 -c '
+import socket
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.bind("notify")
+while True:
+    print(manager.recv(4096).decode().replace("\n", " "), flush=True)'
+eventually test -S notify
+managed () { NOTIFY_SOCKET="$room/notify" "$@"; }
+heard () { printf '%s\n' "$@" | cmp -s - manager.out; } # all that it was told
 
 broker a --standby
 eventually logged a id=READY
-broker b --standby
+managed broker b --standby
 eventually logged b id=DATABASE-STANDBY
+standby='READY=1 STATUS=standby: another broker owns the database'
+eventually heard "$standby"
 logged b "takes over when that stops, or gives no sign for 2000 ms" || fail 'it does not say what it waits for'
 test ! -e b/socket || fail 'a standby listens'
 spawn worker taskctl work mail -- tr a-z A-Z
@@ -76,9 +88,11 @@ sql 'ALTER ROLE taskmq CONNECTION LIMIT -1'
 eventually said DATABASE-STANDBY 2
 said DATABASE-AWAY 1 || fail 'it says more than once that the database is away'
 
-# a third one that was not told to wait
-run 4 taskmqd --data "$room/third" --store postgresql --database "$database"
+# a third one that was not told to wait has not started
+run 4 managed taskmqd --data "$room/third" --store postgresql --database "$database"
 err_has 'another broker owns the data'
+# the standby said it again when the database was back
+heard "$standby" "$standby" || fail "the service manager was told: $(cat manager.out)"
 
 # a copy of a data directory beside the original is named as such, and waits or is refused
 cp -a a copied
@@ -102,7 +116,7 @@ eventually stands_by 0
 run 0 taskctl doctor
 out_has "^warning +endpoint +ipc://$room/b/socket: .*, and the owner sees no standby"
 out_has '-> start it there: taskmqd --standby; the owner sees it within 10 s$'
-broker b --standby
+managed broker b --standby
 eventually logged b id=DATABASE-STANDBY
 
 # --- kill -9 of the owner: the other one takes over, and the worker goes on with it
@@ -112,6 +126,7 @@ signal a KILL
 ended a 137
 eventually logged b id=DATABASE-ADOPTED
 logged b 'took over from .*, which gave no sign for' || fail 'it does not say from whom'
+eventually heard "$standby" "$standby" "$standby" 'READY=1 STATUS=takes requests'
 run 0 taskctl wait "$two"
 run 0 taskctl result "$two"
 out_has '^TWO$'
@@ -186,6 +201,28 @@ ended b 0
 eventually logged a id=READY
 logged a id=ACCESS-DIFFERS && fail 'the access files are the same again'
 run 0 taskctl get "$last"
+
+# --- ... and the keys by which clients know them
+
+keyed () { broker "$1" --standby --listen 'tcp://127.0.0.1:0?curve'; }
+# hand_over FROM TO: the next owner has a key, too.
+hand_over ()
+{
+    keyed "$2"
+    eventually logged "$2" id=DATABASE-STANDBY
+    signal "$1" TERM
+    ended "$1" 0
+    eventually logged "$2" id=READY
+}
+hand_over a b
+hand_over b a
+logged a id=SERVER-KEY-DIFFERS || fail 'nobody says that the server keys differ'
+logged a id=ACCESS-DIFFERS && fail 'the access files are the same'
+cp -p a/data/server.key b/data/server.key
+hand_over a b
+logged b id=SERVER-KEY-DIFFERS && fail 'the server keys are the same'
+hand_over b a
+logged a id=SERVER-KEY-DIFFERS && fail 'the server keys are the same'
 
 # --- an owner that stands still: taken over from, and it ends when it wakes up
 
