@@ -166,6 +166,21 @@ err_has 'pg_basebackup'
 run 1 taskctl vacuum
 err_has 'vacuums'
 
+# a large body that the database does not take is told of; all else is taken
+head -c 400000 /dev/urandom >large
+submit bodies --file large
+grep -q id=DATABASE-BLOBS broker.err && fail 'the database took it'
+head -c 400000 /dev/urandom >large
+sql 'REVOKE INSERT ON taskmq.blob_chunk FROM taskmq'
+run 1 taskctl submit bodies --file large
+err_has 'the database refused it'
+grep -q 'id=DATABASE-BLOBS .*permission denied for table blob_chunk' broker.err || fail 'nobody says why'
+submit bodies --data small
+sql 'GRANT INSERT ON taskmq.blob_chunk TO taskmq'
+submit bodies --file large
+run 0 taskctl payload "$id"
+cmp -s out large || fail 'a large body is another one'
+
 # another broker on the same tables, and the same directory with another store
 run 4 taskmqd --data "$room/other" --store postgresql --database "$database"
 stop_broker
