@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "log/log.h"
+#include "store/postgresql/database.h"
 
 enum { DIRECTORY_PATH_SIZE = 4096 + 64 };
 
@@ -50,6 +51,17 @@ bool database_fill (database_options_t *out, const config_t *config, owning_t *o
                              .say = owning != NULL ? say : NULL,
                              .context = owning};
     return is_store (config);
+}
+
+exits_t database_judge_options (const config_t *config, char error[DATABASE_ERROR_SIZE])
+{
+    store_error_t met;
+    database_options_t options;
+    if (!database_fill (&options, config, NULL) ||
+        database_options_check (&options, &met) != STORE_ERROR_OPTIONS)
+        return EXITS_OK;
+    snprintf (error, DATABASE_ERROR_SIZE, "%s", met.text);
+    return EXITS_USAGE;
 }
 
 /* Files. */

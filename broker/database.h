@@ -18,6 +18,9 @@ enum { DATABASE_ERROR_SIZE = 4096 + 256 };
  * owner that is waited for; NULL: the store says nothing to the log. */
 bool database_fill (database_options_t *out, const config_t *config, owning_t *owning);
 
+/* EXITS_USAGE with a sentence: the configuration has what no server could mend. */
+exits_t database_judge_options (const config_t *config, char error[DATABASE_ERROR_SIZE]);
+
 /* What can be seen without connecting, and without touching anything: that the data directory
  * (NULL: not known) is not that of a broker on another store. Also of a broker on SQLite, whose
  * directory may be one of a broker on PostgreSQL. EXITS_OK, or EXITS_DATA with a sentence. */

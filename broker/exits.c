@@ -44,6 +44,7 @@ exits_t exits_of_store (store_code_t code)
     case STORE_ERROR_FOREIGN: return EXITS_FOREIGN;
     case STORE_ERROR_NEWER: return EXITS_NEWER;
     case STORE_ERROR_ACCESS: return EXITS_DATA;
+    case STORE_ERROR_OPTIONS: return EXITS_USAGE;
     case STORE_ERROR_BUSY: return EXITS_BUSY;
     case STORE_ERROR_FENCED: return EXITS_FENCED;
     case STORE_ERROR_OWNED: return EXITS_RUNNING;

@@ -132,6 +132,17 @@ static exits_t restore (const config_t *config)
     return EXITS_OK;
 }
 
+/* What is wrong by itself is said before anything is touched. */
+static exits_t judge (const config_t *config)
+{
+    char error[CONFIG_ERROR_SIZE];
+    char database_error[DATABASE_ERROR_SIZE];
+    if (!config_check_addresses (config, error))
+        return exits_fail (EXITS_ADDRESS, error);
+    exits_t code = database_judge_options (config, database_error);
+    return code == EXITS_OK ? code : exits_fail (code, database_error);
+}
+
 int main (int argc, char **argv)
 {
     static daemon_t self = DAEMON_INIT;
@@ -147,8 +158,9 @@ int main (int argc, char **argv)
         return (int) exits_fail (EXITS_USAGE, error);
     log_configure ((log_level_t) self.config.numbers[CONFIG_LOG_LEVEL],
                    self.config.numbers[CONFIG_LOG_FORMAT] != 0);
-    if (self.config.action != CONFIG_CHECK_CONFIG && !config_check_addresses (&self.config, error))
-        return (int) exits_fail (EXITS_ADDRESS, error);
+    exits_t code = self.config.action == CONFIG_CHECK_CONFIG ? EXITS_OK : judge (&self.config);
+    if (code != EXITS_OK)
+        return (int) code;
     switch (self.config.action) {
     case CONFIG_HELP: config_print_help (); break;
     case CONFIG_VERSION: puts ("taskmqd " TASKMQ_VERSION); break;

@@ -14,6 +14,7 @@ typedef enum store_code {
     STORE_ERROR_FOREIGN, /* the file belongs to another application */
     STORE_ERROR_NEWER,   /* written by a newer version */
     STORE_ERROR_ACCESS,  /* the directory or a file cannot be opened */
+    STORE_ERROR_OPTIONS, /* what it was told is wrong by itself, whatever is there */
     STORE_ERROR_BUSY,    /* somebody else holds the database: a bug or a foreign tool */
     STORE_ERROR_FENCED,  /* another broker took over */
     STORE_ERROR_OWNED,   /* another broker owns the data */

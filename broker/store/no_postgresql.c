@@ -20,6 +20,12 @@ static store_code_t absent_open (store_t **out, const store_options_t *options, 
 
 const store_backend_t store_backend_postgresql = {.uri = "postgresql", .open = absent_open};
 
+store_code_t database_options_check (const database_options_t *options, store_error_t *error)
+{
+    (void) options;
+    return store_fail (error, STORE_ERROR_ACCESS, "%s", LACK);
+}
+
 store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],
                              store_error_t *error)
 {

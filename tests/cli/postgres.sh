@@ -114,7 +114,6 @@ export TASKMQD_DATABASE_PASSFILE="$room/passwords"
 never '28P01|password authentication failed' "postgresql:///taskmq?host=$postgres_home&user=secret"
 unset TASKMQD_DATABASE_PASSFILE
 never 'no password supplied: database/passfile is not set, and passfile .*/[.]pgpass: No such file' "postgresql:///taskmq?host=$postgres_home&user=secret"
-never 'invalid sslmode value' "postgresql:///taskmq?host=$postgres_home&user=taskmq&sslmode=bogus"
 
 # … and what passes: it waits, and goes on by itself. So does one that was connected once, whatever it
 # meets: its database may be in the middle of a failover.

@@ -196,7 +196,7 @@ stop
 wrong () # REASON URI
 {
     for data in never known; do
-        run 3 taskmqd --data "$room/$data" --store postgresql --database "$2"
+        run 2 taskmqd --data "$room/$data" --store postgresql --database "$2"
         err_has "$1"
     done
 }

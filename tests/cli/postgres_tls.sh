@@ -56,12 +56,12 @@ serve ssl=on
 
 at="postgresql://taskmq@localhost:$PGPORT/taskmq"
 root="sslrootcert=$room/ours.crt"
-never () # REASON URI: a first start ends, and --check-config says it, too
+never () # REASON URI [EXIT]: a first start ends, and --check-config says it, too
 {
-    run 3 taskmqd --data "$room/never" --store postgresql --database "$2"
+    run "${3-3}" taskmqd --data "$room/never" --store postgresql --database "$2"
     err_has "$1"
     test ! -e never/instance || fail 'it was connected'
-    run 3 taskmqd --check-config --data "$room/never" --store postgresql --database "$2"
+    run "${3-3}" taskmqd --check-config --data "$room/never" --store postgresql --database "$2"
     out_has "^wrong +database +.*$1"
     rm -rf never
 }
@@ -93,7 +93,7 @@ never 'certificate verify failed' "$at?sslmode=require&sslrootcert=$room/theirs.
 never 'root certificate file .*missing.crt.* does not exist' "$at?sslrootcert=$room/missing.crt"
 never 'root certificate file .*missing.crt.* does not exist' "$at?sslmode=require&sslrootcert=$room/missing.crt"
 for mode in disable allow prefer; do
-    never "sslrootcert verifies nothing with sslmode=$mode" "$at?sslmode=$mode&$root"
+    never "sslrootcert verifies nothing with sslmode=$mode" "$at?sslmode=$mode&$root" 2
 done
 PGSSLROOTCERT="$room/theirs.crt"
 export PGSSLROOTCERT

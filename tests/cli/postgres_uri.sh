@@ -20,13 +20,19 @@ start () # EXIT [OPTION...]
     run "$wanted_exit" taskmqd --data "$room/.taskmq" --store postgresql "$@"
 }
 
-# --- a setting that libpq does not know, in one line
+# --- what is wrong by itself: said in one line, before anything is touched or anybody asked
 
-check 3 --database "$database&nonsense=1"
-out_has '^wrong +database +database/uri: invalid URI query parameter: "nonsense"$'
-out_lacks '^$'
-start 3 --database "$database&nonsense=1"
-err_has 'id=DATA-ACCESS msg="database/uri: invalid URI query parameter: .*nonsense[\]"" exit=3$'
+mistaken () # REASON URI
+{
+    check 2 --database "$2"
+    out_has "^wrong +database +$1"
+    out_lacks '^$'
+    start 2 --database "$2"
+    err_has "id=USAGE msg=.*$1.* exit=2\$"
+    test ! -e .taskmq || fail 'it made a data directory'
+}
+mistaken 'database/uri: invalid URI query parameter: .*nonsense' "$database&nonsense=1"
+mistaken 'database/uri: .*missing key/value separator' 'postgresql:///taskmq?nonsense'
 
 # --- several hosts, each with its port, and none that can never work
 
@@ -38,18 +44,17 @@ check 0 --database "postgresql:///taskmq?host=$postgres_home,localhost,$room&use
 out_has "^ok .* at $postgres_home:5432, localhost:5432( and 1 more|, $room:5432) \\($postgres_home:5432 answered"
 check 0 --database "postgresql://taskmq@[::1]:1,127.0.0.1:2/taskmq"
 out_has '^warning +database +database taskmq at \[::1\]:1, 127[.]0[.]0[.]1:2: '
-PGSERVICE=nowhere check 3 --database "$database"
+rm -rf .taskmq
+PGSERVICE=nowhere check 2 --database "$database"
 out_has '^wrong +database +database/uri: definition of service "nowhere" not found$'
 for never in relative/path "localhost:5432"; do
     for hosts in "$postgres_home,$never" "$never,$postgres_home" "$never"; do
-        check 3 --database "postgresql:///taskmq?host=$hosts&user=taskmq"
-        out_has "^wrong +database +database/uri: host '$never' is no name: a socket's directory begins with /"
-        start 3 --database "postgresql:///taskmq?host=$hosts&user=taskmq"
-        err_has "id=DATA-ACCESS .*host '$never' is no name"
+        mistaken "database/uri: host '$never' is no name: a socket's directory begins with /" \
+            "postgresql:///taskmq?host=$hosts&user=taskmq"
     done
 done
-check 3 --database "postgresql:///taskmq?host=$postgres_home,$postgres_home&port=5432,70000&user=taskmq"
-out_has "^wrong +database +database/uri: invalid port number '70000'"
+mistaken "database/uri: invalid port number '70000'" \
+    "postgresql:///taskmq?host=$postgres_home,$postgres_home&port=5432,70000&user=taskmq"
 # beside an address it is the name of a certificate
 check 0 --database "postgresql://taskmq@/taskmq?host=a:b,c&hostaddr=127.0.0.1,127.0.0.1&port=1,2"
 out_has '^warning +database +.* at a:b:1, c:2: '
@@ -103,7 +108,7 @@ out_has '^wrong .*database/passfile is not set, and passfile .*/open: others may
 PGPASSFILE="$room/good" check 0 --database "$database"
 # two are one too many, whichever is good; a relative one is where the broker stands
 export TASKMQD_DATABASE_PASSFILE="$room/good"
-check 3 --database "$database&passfile=$room/other"
+check 2 --database "$database&passfile=$room/other"
 out_has '^wrong +database +database/uri names a passfile, and so does database/passfile: leave one of them out$'
 unset TASKMQD_DATABASE_PASSFILE
 spawn broker taskmqd --data "$room/.taskmq" --store postgresql --database "$database&passfile=good"

@@ -196,7 +196,7 @@ static void test_what_stands_in_the_settings_is_judged (void **state)
         {{.uri = uri, .synchronous_commit = "off"}, "synchronous_commit"},
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++)
-        assert_says (prepare_with (&cases[i].options, &error), STORE_ERROR_ACCESS, &error,
+        assert_says (prepare_with (&cases[i].options, &error), STORE_ERROR_OPTIONS, &error,
                      cases[i].words);
     assert_null (strstr (error.text, "secret"));
     const database_options_t nobody = {.uri = "postgresql:///taskmq?host=/nowhere"};

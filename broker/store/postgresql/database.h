@@ -14,6 +14,10 @@
 
 enum { DATABASE_FOUND_SIZE = 512 };
 
+/* STORE_ERROR_OPTIONS: no server could mend what they say. Nothing is connected. Other errors are
+ * those of files, which may be right when they are needed. */
+store_code_t database_options_check (const database_options_t *options, store_error_t *error);
+
 /* Connects once, judges server and schema as a start would, and changes nothing. found: a line
  * about it. Waits some seconds for each host. STORE_ERROR_AWAY: it is out of reach now. */
 store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],

@@ -369,7 +369,7 @@ static store_code_t check_values (const char *const *keywords, const char *const
     const char *said = db == NULL ? "no memory" : PQerrorMessage (db);
     store_code_t code = STORE_OK;
     if (strstr (said, "network address \"!\"") == NULL)
-        code = store_fail (error, STORE_ERROR_ACCESS, "database/uri: %.*s",
+        code = store_fail (error, STORE_ERROR_OPTIONS, "database/uri: %.*s",
                            pg_line_length (said, 300), said);
     PQfinish (db);
     return code;
@@ -410,19 +410,19 @@ static store_code_t check_host (const pg_hosts_t *self, size_t n, store_error_t 
         if (!take_nth (self->lists[i], n, parts[i]))
             parts[i][0] = '\0';
     if (!is_port (parts[PORTS]))
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/uri: invalid port number '%.60s': it is 1 to %d", parts[PORTS],
                            PORT_MAX);
     if (!is_address (parts[ADDRESSES]))
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/uri: hostaddr '%.60s' is no address", parts[ADDRESSES]);
     if (parts[ADDRESSES][0] == '\0' && !is_name (parts[NAMES]))
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/uri: host '%.120s' is no name: a socket's directory begins "
                            "with /, and a port stands in the list 'port'",
                            parts[NAMES]);
     if (!is_reachable (parts[NAMES], parts[PORTS]))
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/uri: the path of a socket in '%.120s' is too long",
                            parts[NAMES]);
     return STORE_OK;
@@ -436,7 +436,7 @@ store_code_t pg_hosts_check (const pg_hosts_t *self, const char *const *keywords
     for (size_t i = 0; code == STORE_OK && i < PG_HOSTS_PLACE; i++) {
         size_t has = count_of (self->lists[i]);
         if (has != 0 && has != count && (i != PORTS || has != 1))
-            code = store_fail (error, STORE_ERROR_ACCESS,
+            code = store_fail (error, STORE_ERROR_OPTIONS,
                                "database/uri: %zu hosts, but the list of '%s' has %zu", count,
                                PLACE[i], has);
     }

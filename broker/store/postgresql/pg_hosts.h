@@ -41,7 +41,7 @@ typedef struct pg_hosts {
  * NULL. */
 void pg_hosts_init (pg_hosts_t *self, const char *names, const char *addresses, const char *ports,
                     const char *connect_timeout, int64_t lease_ms);
-/* STORE_ERROR_ACCESS: no connection can come of these lists and keywords (as PQconnectdbParams has
+/* STORE_ERROR_OPTIONS: no connection can come of these lists and keywords (as PQconnectdbParams has
  * them, ended by NULL), whatever a server does: one of them has a value that libpq does not take.
  * Nothing is connected, and no name is looked up. */
 store_code_t pg_hosts_check (const pg_hosts_t *self, const char *const *keywords,

@@ -25,6 +25,14 @@ static void describe (const pg_link_t *link, char found[DATABASE_FOUND_SIZE])
               version / 10000, version % 10000, target->where, answered, target->schema);
 }
 
+store_code_t database_options_check (const database_options_t *options, store_error_t *error)
+{
+    pg_target_t target;
+    store_code_t code = pg_target_init (&target, options, error);
+    pg_target_destroy (&target);
+    return code;
+}
+
 store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],
                              store_error_t *error)
 {

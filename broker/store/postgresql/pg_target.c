@@ -108,7 +108,7 @@ static store_code_t choose_tls (pg_target_t *self, size_t *count, store_error_t 
     bool weak = mode != NULL && (strcmp (mode, "disable") == 0 || strcmp (mode, "allow") == 0 ||
                                  strcmp (mode, "prefer") == 0);
     if (root != NULL && weak)
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/uri: sslrootcert verifies nothing with sslmode=%s: leave "
                            "sslmode out (verify-full), or sslrootcert",
                            mode);
@@ -128,7 +128,7 @@ static store_code_t choose_passfile (pg_target_t *self, size_t *count, const cha
                                      store_error_t *error)
 {
     if (configured != NULL && keyword_value (self, "passfile") != NULL)
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/uri names a passfile, and so does database/passfile: leave "
                            "one of them out");
     if (configured != NULL)
@@ -152,7 +152,7 @@ static store_code_t check_numbers (const pg_target_t *self, store_error_t *error
         bool good = value == NULL || (errno == 0 && end != value && number >= INT_MIN &&
                                       number <= INT_MAX && end[strspn (end, " \t\n\r\f\v")] == 0);
         if (!good)
-            return store_fail (error, STORE_ERROR_ACCESS, "database/uri: %s=%.40s is no number",
+            return store_fail (error, STORE_ERROR_OPTIONS, "database/uri: %s=%.40s is no number",
                                NUMBERS[i], value);
     }
     return STORE_OK;
@@ -165,7 +165,7 @@ static store_code_t take_uri (pg_target_t *self, const database_options_t *optio
     PQconninfoOption *given = PQconninfoParse (options->uri, &why);
     if (given == NULL) {
         const char *said = why == NULL ? "no memory" : why;
-        store_fail (error, STORE_ERROR_ACCESS, "database/uri: %.*s", pg_line_length (said, 300),
+        store_fail (error, STORE_ERROR_OPTIONS, "database/uri: %.*s", pg_line_length (said, 300),
                     said);
         PQfreemem (why);
         return error->code;
@@ -180,7 +180,7 @@ static store_code_t take_uri (pg_target_t *self, const database_options_t *optio
     }
     PQconninfoFree (given);
     if (secret)
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/uri has a password in it, which others could see: put it into "
                            "a passfile (database/passfile, mode 0600)");
     store_code_t code = choose_passfile (self, &count, options->passfile, error);
@@ -224,11 +224,11 @@ static store_code_t make_settings (pg_target_t *self, const database_options_t *
     const char *schema = options->schema == NULL ? "taskmq" : options->schema;
     const char *commit = options->synchronous_commit == NULL ? "on" : options->synchronous_commit;
     if (!is_plain_name (schema) || strncmp (schema, "pg_", 3) == 0)
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/schema '%.100s': a plain name has small letters, digits and _",
                            schema);
     if (!is_durable (commit))
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "database/synchronous_commit '%.100s': on, remote_apply or local",
                            commit);
     snprintf (
@@ -254,7 +254,7 @@ store_code_t pg_target_init (pg_target_t *self, const database_options_t *option
 {
     memset (self, 0, sizeof (*self));
     if (options == NULL || options->uri == NULL || options->uri[0] == '\0')
-        return store_fail (error, STORE_ERROR_ACCESS,
+        return store_fail (error, STORE_ERROR_OPTIONS,
                            "store postgresql needs database/uri (--database URI)");
     self->keywords = memory_zero (TARGET_KEYWORDS_MAX + 1, sizeof (char *));
     self->values = memory_zero (TARGET_KEYWORDS_MAX + 1, sizeof (char *));

@@ -35,9 +35,9 @@ typedef struct pg_target {
 } pg_target_t;
 
 /* Refuses what is no URI, has a password in it, has a value that libpq does not take or a number
- * that is none, names a root certificate and does not verify, names a passfile that libpq would
- * pass over or beside another one, or names a schema that is no plain name: STORE_ERROR_ACCESS.
- * Nothing is connected, and no name is looked up. */
+ * that is none, names a root certificate and does not verify, names a passfile beside another one,
+ * or names a schema that is no plain name: STORE_ERROR_OPTIONS. A passfile that libpq would pass
+ * over: STORE_ERROR_ACCESS. Nothing is connected, and no name is looked up. */
 store_code_t pg_target_init (pg_target_t *self, const database_options_t *options,
                              store_error_t *error);
 /* As pg_refusal_look, behind a connection that was not made. */
