@@ -224,6 +224,12 @@ static size_t count_within (const cluster_times_t *times, int64_t from_ms, int64
     return count;
 }
 
+/* Of times in order. */
+static int64_t time_of (const cluster_times_t *times, size_t hundredths)
+{
+    return times->ms[times->count * hundredths / 100];
+}
+
 void cluster_print_times (cluster_times_t *times, const char *of)
 {
     static const char bar[BAR_MAX + 1] =
@@ -233,7 +239,7 @@ void cluster_print_times (cluster_times_t *times, const char *of)
         return;
     qsort (times->ms, count, sizeof times->ms[0], by_time);
     print_message ("%s: %zu, p50 %lld ms, p99 %lld ms, longest %lld ms\n", of, count,
-                   (long long) times->ms[count / 2], (long long) times->ms[count * 99 / 100],
+                   (long long) time_of (times, 50), (long long) time_of (times, 99),
                    (long long) times->ms[count - 1]);
     for (int64_t at = times->ms[0] / BAR_MS * BAR_MS; at <= times->ms[count - 1]; at += BAR_MS) {
         size_t within = count_within (times, at, at + BAR_MS);
@@ -241,4 +247,15 @@ void cluster_print_times (cluster_times_t *times, const char *of)
             print_message ("%6lld ms %5zu %.*s\n", (long long) at, within,
                            (int) ((within * BAR_MAX + count - 1) / count), bar);
     }
+}
+
+void cluster_assert_times (const cluster_times_t *times, const char *of, int64_t p50_ms,
+                           int64_t p99_ms)
+{
+    assert_true (times->count > 0);
+    int64_t p50 = time_of (times, 50);
+    int64_t p99 = time_of (times, 99);
+    if (p50 > p50_ms || p99 > p99_ms)
+        fail_msg ("%s: p50 %lld ms, to be at most %lld; p99 %lld ms, to be at most %lld", of,
+                  (long long) p50, (long long) p50_ms, (long long) p99, (long long) p99_ms);
 }
