@@ -29,8 +29,10 @@ enum {
     LIFE_MS_MAX = 500, /* between two faults */
     PAUSE_MS_MAX = 20000,
     PAUSE_MS_MAX_CI = 5000,
-    AWAY_MS_MAX = 1500, /* without a database */
-    COPY_MS = 500       /* how long a write-back is waited for */
+    AWAY_MS_MAX = 1500,    /* without a database */
+    COPY_MS = 500,         /* how long a write-back is waited for */
+    HANDED_OVER_MS = 1000, /* a clean stop hands over in less */
+    MODES = 4
 };
 
 #define LEASE "2s"
@@ -66,6 +68,18 @@ static unsigned owner_of (const cluster_t *cluster)
     return owner;
 }
 
+/* Earlier than that behind a fault nobody can have taken over: what comes then was on its way. */
+static int64_t earliest_of (int64_t fault_ms)
+{
+    return fault_ms + CLUSTER_LEASE_MS / 2;
+}
+
+/* How long it took from a fault that the owner does not survive to a submit. */
+static int64_t wait_taken_over (cluster_t *cluster, load_t *load, int64_t fault_ms)
+{
+    return cluster_wait_accepted (cluster, load, earliest_of (fault_ms)) - fault_ms;
+}
+
 /* kill -9. */
 
 /* Whoever was killed comes back when another one has taken over, or at once, and may be first. */
@@ -79,9 +93,7 @@ static void kill_owner (cluster_t *cluster, load_t *load, cluster_times_t *times
         cluster_wait_accepted (cluster, load, timing_ms ());
         return;
     }
-    /* Earlier nobody can have taken over: what comes then was on its way. */
-    int64_t accepted_ms = cluster_wait_accepted (cluster, load, killed_ms + CLUSTER_LEASE_MS / 2);
-    cluster_time (times, accepted_ms - killed_ms);
+    cluster_time (times, wait_taken_over (cluster, load, killed_ms));
     assert_int_not_equal (owner_of (cluster), owner);
     daemon_spawn (&cluster->brokers[owner]);
 }
@@ -184,20 +196,38 @@ static void test_stops_back_and_forth (void **state)
     end (&cluster, &load);
     print_message ("%u stops: clean, back and forth\n", stops);
     cluster_print_times (&times, "from the signal to a submit that is acknowledged");
+    if (percent >= 100)
+        cluster_assert_times (&times, "a clean stop", HANDED_OVER_MS, HANDED_OVER_MS);
 }
 
 /* Standing still. */
 
-/* Into the middle of a write-back, if there is one. */
-static void stop_in_copy (cluster_t *cluster, const daemon_t *broker)
+enum write_back { NONE, WORKS, WAITS };
+
+/* What the server says of one that has changed something: does it work, or wait for the broker? */
+static enum write_back write_back_of (const cluster_t *cluster)
+{
+    return (enum write_back) postgres_number (
+        &cluster->stage.server,
+        "SELECT coalesce (max (CASE wait_event WHEN 'ClientRead' THEN 2 ELSE 1 END), 0) FROM"
+        " pg_stat_activity WHERE application_name LIKE 'taskmq write-back%' AND backend_xid IS NOT"
+        " NULL");
+}
+
+/* Into the middle of a write-back, if there is one: true. The server waits for the rest of it. */
+static bool stop_in_copy (const cluster_t *cluster, const daemon_t *broker)
 {
     int64_t until_ms = timing_ms () + COPY_MS;
-    while (timing_ms () < until_ms &&
-           postgres_number (&cluster->stage.server,
-                            "SELECT count (*) FROM pg_stat_activity WHERE application_name LIKE"
-                            " 'taskmq write-back%' AND backend_xid IS NOT NULL") == 0)
-        continue;
-    daemon_signal (broker, SIGSTOP);
+    for (;;) {
+        while (write_back_of (cluster) == NONE && timing_ms () < until_ms)
+            continue;
+        daemon_signal (broker, SIGSTOP);
+        enum write_back left;
+        WAIT_FOR ((left = write_back_of (cluster)) != WORKS, TIMING_PATIENCE_MS);
+        if (left == WAITS || timing_ms () >= until_ms)
+            return left == WAITS;
+        daemon_signal (broker, SIGCONT);
+    }
 }
 
 static uint64_t epoch_of (const cluster_t *cluster)
@@ -205,10 +235,9 @@ static uint64_t epoch_of (const cluster_t *cluster)
     return (uint64_t) postgres_number (&cluster->stage.server, "SELECT epoch FROM taskmq.shard");
 }
 
-/* Either nobody took over and it is valid again, or it ends. False: it ended. */
-static bool is_valid_or_ends (cluster_t *cluster, unsigned number, uint64_t epoch)
+/* Either nobody took over and it is valid again, or it ends. False: it ended. fenced: of before. */
+static bool is_valid_or_ends (cluster_t *cluster, unsigned number, uint64_t epoch, unsigned fenced)
 {
-    unsigned fenced = cluster->fenced;
     if (epoch_of (cluster) == epoch && cluster_owner (cluster, &cluster->stage.server) == number) {
         cluster_tend (cluster);
         return cluster->fenced == fenced;
@@ -217,49 +246,91 @@ static bool is_valid_or_ends (cluster_t *cluster, unsigned number, uint64_t epoc
     return false;
 }
 
+typedef struct pauses {
+    unsigned wanted_in_copy;
+    unsigned in_copy;
+    unsigned valid;
+    cluster_times_t taken_over_ms;
+    cluster_times_t valid_ms;
+} pauses_t;
+
+/* It stands still already, and goes on after so long. When a submit was acknowledged again. */
+static int64_t continue_after (cluster_t *cluster, load_t *load, daemon_t *broker, uint32_t ms)
+{
+    int64_t began_ms = timing_ms ();
+    int64_t until_ms = began_ms + ms;
+    int64_t since_ms = earliest_of (began_ms) < until_ms ? earliest_of (began_ms) : until_ms;
+    int64_t accepted_ms = 0;
+    for (; timing_ms () < until_ms; timing_pause (5))
+        if (accepted_ms < since_ms)
+            accepted_ms = atomic_load (&load->accepted_ms);
+    daemon_signal (broker, SIGCONT);
+    if (accepted_ms < since_ms)
+        accepted_ms = cluster_wait_accepted (cluster, load, since_ms);
+    return accepted_ms - began_ms;
+}
+
+static void stand_still (cluster_t *cluster, load_t *load, pauses_t *self, uint32_t ms)
+{
+    unsigned owner = owner_of (cluster);
+    daemon_t *broker = &cluster->brokers[owner];
+    uint64_t epoch = epoch_of (cluster);
+    unsigned fenced = cluster->fenced;
+    if (draw (2) == 0) {
+        self->wanted_in_copy++;
+        self->in_copy += stop_in_copy (cluster, broker);
+    } else {
+        daemon_signal (broker, SIGSTOP);
+    }
+    int64_t took_ms = continue_after (cluster, load, broker, ms);
+    bool valid = is_valid_or_ends (cluster, owner, epoch, fenced);
+    self->valid += valid;
+    cluster_time (valid ? &self->valid_ms : &self->taken_over_ms, took_ms);
+    cluster_wait_accepted (cluster, load, timing_ms ());
+}
+
 static void test_an_owner_that_stands_still (void **state)
 {
     (void) state;
     static load_t load;
+    static pauses_t done;
     cluster_t cluster;
     unsigned pauses = stage_part (PAUSES, percent);
-    unsigned valid = 0;
     begin (&cluster, &load, 2, false);
     for (unsigned i = 0; i < pauses; i++) {
         unsigned most_ms = percent > PERCENT ? PAUSE_MS_MAX : PAUSE_MS_MAX_CI;
         if (draw (2) == 0)
             most_ms = 2 * CLUSTER_LEASE_MS; /* about as long as it is valid */
         timing_pause (draw (LIFE_MS_MAX));
-        unsigned owner = owner_of (&cluster);
-        uint64_t epoch = epoch_of (&cluster);
-        if (draw (2) == 0)
-            stop_in_copy (&cluster, &cluster.brokers[owner]);
-        else
-            daemon_signal (&cluster.brokers[owner], SIGSTOP);
-        timing_pause (100 + draw (most_ms));
-        daemon_signal (&cluster.brokers[owner], SIGCONT);
-        valid += is_valid_or_ends (&cluster, owner, epoch);
-        cluster_wait_accepted (&cluster, &load, timing_ms ());
+        stand_still (&cluster, &load, &done, 100 + draw (most_ms));
     }
     unsigned fenced = cluster.fenced;
     end (&cluster, &load);
-    print_message ("%u pauses: %u times fenced, %u times still valid\n", pauses, fenced, valid);
-    assert_true (fenced + valid >= pauses);
+    print_message ("%u pauses: %u times fenced, %u times still valid; %u of %u in a write-back\n",
+                   pauses, fenced, done.valid, done.in_copy, done.wanted_in_copy);
+    cluster_print_times (&done.taken_over_ms, "from the pause to a submit at another broker");
+    cluster_print_times (&done.valid_ms, "from the pause to a submit at the same broker");
+    assert_true (fenced + done.valid >= pauses);
+    if (percent >= 100)
+        assert_true (done.in_copy > 0);
 }
 
 /* Partitions. */
 
 /* Between the owner and the database, for longer than a lease: another one takes over, and when the
  * network is whole again, the former owner ends. */
-static void cut_off (cluster_t *cluster, load_t *load, proxy_mode_t mode, bool cut)
+static void cut_off (cluster_t *cluster, load_t *load, proxy_mode_t mode, bool cut,
+                     cluster_times_t *times)
 {
     unsigned owner = owner_of (cluster);
     unsigned fenced = cluster->fenced;
     proxy_t *proxy = cluster->databases[owner];
+    int64_t cut_ms = timing_ms ();
     proxy_set (proxy, mode);
     if (cut)
         proxy_cut (proxy, (proxy_cut_t) draw (PROXY_CUTS));
-    WAIT_FOR ((cluster_tend (cluster), owner_of (cluster) != owner), TIMING_PATIENCE_MS);
+    cluster_time (times, wait_taken_over (cluster, load, cut_ms));
+    assert_int_not_equal (owner_of (cluster), owner);
     timing_pause (draw (2 * CLUSTER_LEASE_MS));
     proxy_set (proxy, PROXY_CLEAR);
     WAIT_FOR ((cluster_tend (cluster), cluster->fenced > fenced), TIMING_PATIENCE_MS);
@@ -270,18 +341,28 @@ static void test_an_owner_that_is_cut_off (void **state)
 {
     (void) state;
     static load_t load;
+    static cluster_times_t times[MODES];
     cluster_t cluster;
-    static const proxy_mode_t modes[] = {PROXY_BLACKHOLE_UP, PROXY_BLACKHOLE_DOWN, PROXY_BLACKHOLE,
-                                         PROXY_REFUSE};
+    static const struct {
+        proxy_mode_t mode;
+        const char *name;
+    } modes[MODES] = {
+        {PROXY_BLACKHOLE_UP, "from the cut, nothing reaches the database, to a submit"},
+        {PROXY_BLACKHOLE_DOWN, "from the cut, nothing comes from the database, to a submit"},
+        {PROXY_BLACKHOLE, "from the cut, nothing passes, to a submit"},
+        {PROXY_REFUSE, "from the cut, connections are refused, to a submit"}};
     unsigned partitions = stage_part (PARTITIONS, percent);
     begin (&cluster, &load, 2, true);
     for (unsigned i = 0; i < partitions; i++) {
-        proxy_mode_t mode = modes[draw (sizeof modes / sizeof modes[0])];
+        unsigned kind = draw (MODES);
         timing_pause (draw (LIFE_MS_MAX));
-        cut_off (&cluster, &load, mode, mode == PROXY_REFUSE || draw (2) == 0);
+        cut_off (&cluster, &load, modes[kind].mode,
+                 modes[kind].mode == PROXY_REFUSE || draw (2) == 0, &times[kind]);
     }
     end (&cluster, &load);
     print_message ("%u partitions: of the owner and the database\n", partitions);
+    for (unsigned i = 0; i < MODES; i++)
+        cluster_print_times (&times[i], modes[i].name);
 }
 
 /* Whatever happens to any connection: of brokers to the database, of clients to brokers. Whether
