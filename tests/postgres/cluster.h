@@ -63,8 +63,8 @@ int64_t cluster_wait_accepted (cluster_t *self, load_t *load, int64_t since_ms);
 void cluster_finish (cluster_t *self, load_t *load);
 
 void cluster_time (cluster_times_t *times, int64_t ms);
-/* How long it took, with p50 and p99, and an ASCII picture of one line per quarter of a second. Puts
- * them in order. */
+/* How long it took, with p50 and p99, and an ASCII picture of one line per quarter of a second.
+ * Puts them in order. */
 void cluster_print_times (cluster_times_t *times, const char *of);
 /* Fails and says what was missed, if it took longer than that. Only of times that were printed, and
  * only where the run is a whole one: a short one has too few of them. */
