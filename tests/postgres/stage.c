@@ -46,6 +46,12 @@ unsigned stage_part (unsigned full, unsigned percent)
     return (full * percent + 99) / 100;
 }
 
+unsigned stage_part_of_kinds (unsigned full, unsigned percent, unsigned kinds)
+{
+    unsigned part = stage_part (full, percent);
+    return part < kinds ? kinds : part;
+}
+
 void stage_init (stage_t *self, const char *const *settings)
 {
     memset (self, 0, sizeof *self);

@@ -22,6 +22,8 @@ void stage_arguments (int argc, char **argv, unsigned *percent, unsigned *seed);
 
 /* So many of the long proof's rounds, and at least one. */
 unsigned stage_part (unsigned full, unsigned percent);
+/* ... and at least one of each kind, of so many kinds that follow each other. */
+unsigned stage_part_of_kinds (unsigned full, unsigned percent, unsigned kinds);
 
 /* A server that runs, with these settings (NULL: none of its own; ended by NULL), and a broker that
  * does not yet, told of it by its socket. */

@@ -174,7 +174,7 @@ static void leave_an_older_standby (bool killed)
 static void test_an_older_standby_does_not_take_over (void **state)
 {
     (void) state;
-    unsigned rounds = stage_part (ROUNDS, percent);
+    unsigned rounds = stage_part_of_kinds (ROUNDS, percent, 2);
     for (unsigned i = 0; i < rounds; i++)
         leave_an_older_standby (i % 2 == 0);
     print_message ("%u upgrades: beside an older standby\n", rounds);
