@@ -130,9 +130,12 @@ static void fail_over (pair_t *pair, load_t *load, beside_t beside)
     if (beside == BESIDE_OWNER)
         cluster_kill (cluster, owner);
     timing_pause (draw (AWAY_MS_MAX));
+    int64_t promoted_ms = timing_ms ();
     promote (pair);
-    if (beside == BESIDE_LATE)
+    if (beside == BESIDE_LATE) {
         timing_pause (draw (3 * CLUSTER_LEASE_MS));
+        assert_true (atomic_load (&load->accepted_ms) < promoted_ms);
+    }
     make_whole (pair);
     cluster_wait_accepted (cluster, load, timing_ms ());
     if (beside == BESIDE_NOTHING)
