@@ -23,6 +23,7 @@
 #include "database.h"
 #include "export/event_check.h"
 #include "export/event_witness.h"
+#include "ids.h"
 #include "net/address.h"
 #include "server_key.h"
 #include "store/archive/archive_history.h"
@@ -32,7 +33,10 @@
 
 /* The data. */
 
-enum { FINDINGS_SHOWN_MAX = 100 };
+enum {
+    FINDINGS_SHOWN_MAX = 100,
+    SAID_SIZE = 8192 /* of a line; longer ones are cut */
+};
 
 typedef struct reading {
     check_blobs_t *blobs;
@@ -252,14 +256,33 @@ exits_t check_data (const config_t *config)
 
 /* The configuration. */
 
+/* Parts of it may be of a server, or of a file: nothing acts on a terminal. */
+static void put_text (const char *text)
+{
+    for (size_t length; *text != '\0'; text += length) {
+        uint32_t code = 0;
+        length = utf8_character ((const uint8_t *) text, strlen (text));
+        if (length > 0)
+            code = utf8_code ((const uint8_t *) text, length);
+        if (code < 0x20 || (code >= 0x7f && code < 0xa0)) { /* also what is no character */
+            putchar ('?');
+            length = length == 0 ? 1 : length;
+        } else {
+            fwrite (text, 1, length, stdout);
+        }
+    }
+}
+
 __attribute__ ((format (printf, 3, 4))) static void say (const char *verdict, const char *what,
                                                          const char *format, ...)
 {
+    char text[SAID_SIZE];
     va_list arguments;
-    printf ("%-8s %-13s ", verdict, what);
     va_start (arguments, format);
-    vprintf (format, arguments);
+    vsnprintf (text, sizeof (text), format, arguments);
     va_end (arguments);
+    printf ("%-8s %-13s ", verdict, what);
+    put_text (text);
     putchar ('\n');
 }
 

@@ -32,6 +32,14 @@ __attribute__ ((format (printf, 3, 4))) static exits_t fail (char *error, exits_
     return code;
 }
 
+/* Space may come back, and then a supervisor's next try goes well. */
+static exits_t fail_write (char *error, const char *path)
+{
+    bool full = errno == ENOSPC || errno == EDQUOT;
+    return fail (error, full ? EXITS_FULL : EXITS_DATA, "cannot write %s: %s", path,
+                 strerror (errno));
+}
+
 static bool is_directory (const char *path)
 {
     struct stat info;
@@ -110,7 +118,7 @@ static exits_t lock (data_t *self, char *error)
     }
     int length = snprintf (pid, sizeof (pid), "%ld\n", (long) getpid ());
     if (ftruncate (self->lock, 0) != 0 || pwrite (self->lock, pid, (size_t) length, 0) != length)
-        return fail (error, EXITS_DATA, "cannot write %s: %s", path, strerror (errno));
+        return fail_write (error, path);
     return EXITS_OK;
 }
 
@@ -294,12 +302,12 @@ exits_t data_write_endpoints (const data_t *self, const char *const *uris, size_
     if (file == NULL) {
         if (fd >= 0)
             close (fd);
-        return fail (error, EXITS_DATA, "cannot write %s: %s", temporary, strerror (errno));
+        return fail_write (error, temporary);
     }
     for (size_t i = 0; i < count; i++)
         fprintf (file, "%s\n", uris[i]);
     bool written = ferror (file) == 0;
     if (fclose (file) != 0 || !written || rename (temporary, path) != 0)
-        return fail (error, EXITS_DATA, "cannot write %s: %s", path, strerror (errno));
+        return fail_write (error, path);
     return EXITS_OK;
 }

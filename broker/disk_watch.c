@@ -6,7 +6,11 @@
 
 #include "log/log.h"
 
-enum { DISK_MS = 100 /* free space, while there are commits: a second may fill the reserve */ };
+enum {
+    DISK_MS = 100, /* free space, while there are commits: a second may fill the reserve */
+    HOLD_MS_MAX = 30000,
+    HOLD_FORGOTTEN_MS = 300000 /* a commit that finds no space behind so long is the first one */
+};
 
 static void tell_held (const store_stats_t *stats)
 {
@@ -33,10 +37,19 @@ static void tell_full (bool full, const store_stats_t *stats)
                    LOG_FIELDS (LOG_NUMBER ("free_bytes", stats->free_bytes)));
 }
 
-void disk_commit_failed (disk_watch_t *self)
+void disk_commit_failed (disk_watch_t *self, int64_t now_ms)
 {
-    self->commit_full = true;
+    bool again = self->failed_ms != 0 && now_ms - self->failed_ms < HOLD_FORGOTTEN_MS;
+    self->hold_ms = again ? 2 * self->hold_ms : FULL_RETRY_MS;
+    if (self->hold_ms > HOLD_MS_MAX)
+        self->hold_ms = HOLD_MS_MAX;
+    self->failed_ms = now_ms;
     self->full = true;
+}
+
+static bool holds (const disk_watch_t *self, int64_t now_ms)
+{
+    return self->failed_ms != 0 && now_ms - self->failed_ms < self->hold_ms;
 }
 
 bool disk_is_due (const disk_watch_t *self, int64_t now_ms, uint64_t durable)
@@ -54,9 +67,8 @@ void disk_look (disk_watch_t *self, store_t *store, engine_t *engine, int64_t no
     if (stats.tables_held != self->held)
         tell_held (&stats);
     self->held = stats.tables_held;
-    bool full = stats.free_bytes < free_bytes_min || stats.write_back_stalled || self->commit_full;
-    if (may_clear)
-        self->commit_full = false;
+    bool full =
+        stats.free_bytes < free_bytes_min || stats.write_back_stalled || holds (self, now_ms);
     if (full == self->full || (!full && !may_clear))
         return;
     self->full = full;

@@ -81,7 +81,9 @@ static void start_over (server_t *self, const char *text)
                "no space for a commit: unanswered requests are dropped, the durable state is kept",
                LOG_FIELDS (LOG_TEXT ("error", text)));
     self->counts.commits_failed++;
-    disk_commit_failed (&self->disk);
+    self->boot.last_pos =
+        self->pos_before; /* nothing of it was told: no events are missing there */
+    disk_commit_failed (&self->disk, self->now.mono_ms);
     self->commit_at = self->now.mono_ms + FULL_RETRY_MS;
     engine_reset (self->engine);
     engine_set_full (self->engine, true);
@@ -122,6 +124,7 @@ static size_t take_batches (server_t *self, batch_t *batches[STORE_COMMIT_BATCHE
     size_t count = 0;
     size_t bytes = 0;
     *inputs = 0;
+    self->pos_before = self->boot.last_pos;
     while (count < STORE_COMMIT_BATCHES_MAX && bytes < STORE_COMMIT_BYTES_MAX) {
         batch_t *batch = engine_batch_take (self->engine, self->now);
         if (batch == NULL)

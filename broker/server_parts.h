@@ -62,6 +62,7 @@ struct server {
     int64_t stop_at;   /* of a clean stop: not waited for longer */
 
     boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
+    uint64_t pos_before;    /* of the newest event, before those that were handed over last */
     size_t inline_inputs;   /* of this store */
     size_t last_inputs;     /* of the last batch */
     int64_t commit_us;      /* what its commit took */

@@ -245,7 +245,7 @@ typedef enum tmq_queue_closed {
     X (10, STALE_LEASE, "the attempt's lease is over", 0)                                          \
     X (11, AMBIGUOUS, "several tasks end with this short id", 0)                                   \
     X (12, OVERLOADED, "the broker is overloaded", 1)                                              \
-    X (13, STORE_FULL, "the broker's disk is full", 1)                                             \
+    X (13, STORE_FULL, "the broker's store is full", 1)                                            \
     X (14, LIMIT, "a limit is reached", 1)                                                         \
     X (15, DENIED, "not allowed", 0)                                                               \
     X (16, NOT_AUTHENTICATED, "authentication failed", 0)                                          \

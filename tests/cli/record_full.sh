@@ -126,7 +126,7 @@ case $? in
 9 | 10) ;;
 *) fail 'an import on a full disk ends otherwise' ;;
 esac
-err_has "the broker's disk is full"
+err_has "the broker's store is full"
 err_has '^[0-9]+ refused$'
 rm full
 eventually takes_again

@@ -224,6 +224,26 @@ static void a_number_counts_with_its_hash_alone (void **state)
     expect_contents (0);
 }
 
+/* Files are read by the same thread: behind a lock the database is left alone for a while. */
+static void a_table_that_is_locked_is_not_waited_for_each_time (void **state)
+{
+    (void) state;
+    char uri[POSTGRES_URI_SIZE];
+    char sql[96];
+    int64_t number = put_until (VAULT_PUT_BYTES);
+    postgres_uri (store_fixture_server (), "postgres", "taskmq", uri);
+    PGconn *holder = PQconnectdb (uri);
+    snprintf (sql, sizeof sql, "BEGIN; LOCK TABLE %s.blob IN ACCESS EXCLUSIVE MODE",
+              store_fixture_schema (fixture));
+    PQclear (PQexec (holder, sql));
+    assert_int_equal (PQtransactionStatus (holder), PQTRANS_INTRANS);
+    expect (put (number, hash, 0, VAULT_PUT_BYTES), TMQ_UNAVAILABLE);
+    PQfinish (holder);
+    expect (put (number, hash, 0, VAULT_PUT_BYTES), TMQ_UNAVAILABLE); /* nothing was asked */
+    WAIT_FOR (put (number, hash, 0, VAULT_PUT_BYTES) == TMQ_OK, TIMING_PATIENCE_MS);
+    assert_true (was_there);
+}
+
 static void a_former_owner_changes_nothing (void **state)
 {
     (void) state;
@@ -554,6 +574,7 @@ int main (void)
         TEST (what_was_put_is_read_again),
         TEST (what_was_not_ended_is_swept),
         TEST (a_number_counts_with_its_hash_alone),
+        TEST (a_table_that_is_locked_is_not_waited_for_each_time),
         TEST (what_got_its_name_meanwhile_is_not_swept),
         TEST (a_former_owner_changes_nothing),
         TEST (a_stuck_put_holds_up_nobody),

@@ -19,6 +19,8 @@
 enum {
     WAIT_MS = 5000,      /* for an answer, then the link is given up */
     STATEMENT_MS = 4000, /* of the server, which gives up first and keeps the link */
+    LOCK_MS = 500,       /* … that somebody holds on a whole table, … */
+    REST_MS = 2000,      /* … and behind it nothing is asked: files are read by the same thread */
     SAY_MS = 10000,      /* between two words about what failed */
     SWEEP_PIECES = VAULT_SWEEP_BYTES / VAULT_PIECE_BYTES
 };
@@ -76,8 +78,9 @@ static const char *const TEXTS[STATEMENTS] = {
                 " SELECT (SELECT count (*) FROM place) FROM own",
     [FENCE] = FENCE_SQL,
     [HIDE] = "UPDATE blob SET whole = false"
-             " WHERE shard = $1::int2 AND hash = $2::bytea AND whole RETURNING bytes",
-    [SHOW] = "UPDATE blob b SET whole = true, touched = " NOW_MS
+             " WHERE shard = $1::int2 AND hash = $2::bytea AND whole RETURNING bytes, touched",
+    /* $4: when the one was touched that was hidden; never before that (pg_whole.h). */
+    [SHOW] = "UPDATE blob b SET whole = true, touched = greatest ($4::int8, " NOW_MS ")"
              " WHERE b.id = $3::int8 AND b.shard = $1::int2 AND b.hash = $2::bytea AND NOT b.whole"
              " AND b.bytes = (SELECT coalesce (sum (octet_length (c.bytes)), 0) FROM blob_chunk c"
              " WHERE c.blob = b.id) RETURNING b.bytes, b.touched",
@@ -119,7 +122,8 @@ struct pg_blobs {
     int64_t torn;
     int32_t torn_at;
     int32_t torn_end;
-    int64_t said_ms; /* mono */
+    int64_t said_ms;  /* mono */
+    int64_t rests_ms; /* mono; until then nothing is asked */
 };
 
 /* What an error is to who asked. Where the database stands is for the log alone. */
@@ -138,6 +142,8 @@ static tmq_code_t answer_of (pg_blobs_t *self, store_code_t code, vault_word_t *
     tmq_code_t answer = TMQ_INTERNAL;
     const char *text = "the database refused it";
     pg_link_rollback (&self->link);
+    if (code == STORE_ERROR_BUSY)
+        self->rests_ms = clock_ms (CLOCK_MONOTONIC) + REST_MS;
     if (code == STORE_ERROR_AWAY || code == STORE_ERROR_BUSY || code == STORE_ERROR_FENCED) {
         answer = TMQ_UNAVAILABLE;
         text = "the database is out of reach";
@@ -156,7 +162,7 @@ static tmq_code_t answer_of (pg_blobs_t *self, store_code_t code, vault_word_t *
 static tmq_code_t fail (pg_blobs_t *self, store_code_t code, const store_error_t *error,
                         vault_word_t *word)
 {
-    if (!pg_store_is_away (self->store))
+    if (!pg_store_is_away (self->store) && !pg_link_is_missing (&self->store->target, error))
         say (self, error);
     return answer_of (self, code, word);
 }
@@ -205,7 +211,8 @@ static store_code_t count (pg_blobs_t *self, store_error_t *error)
 static store_code_t begin_session (pg_blobs_t *self, store_error_t *error)
 {
     char text[64];
-    snprintf (text, sizeof (text), "SET statement_timeout = %d", (int) STATEMENT_MS);
+    snprintf (text, sizeof (text), "SET statement_timeout = %d; SET lock_timeout = %d",
+              (int) STATEMENT_MS, (int) LOCK_MS);
     store_code_t code = pg_link_do (&self->link, text, error);
     return code == STORE_OK ? count (self, error) : code;
 }
@@ -220,7 +227,7 @@ static bool is_open (pg_blobs_t *self)
 
 static store_code_t connect_link (pg_blobs_t *self, store_error_t *error)
 {
-    if (pg_store_is_away (self->store))
+    if (pg_store_is_away (self->store) || clock_ms (CLOCK_MONOTONIC) < self->rests_ms)
         return pg_link_missing (&self->store->target, error);
     if (is_open (self))
         return STORE_OK;
@@ -362,24 +369,26 @@ static tmq_code_t vault_put (void *context, int64_t number, const uint8_t *hash,
 typedef struct named {
     uint64_t blobs;
     uint64_t bytes;
-    int64_t touched; /* of one that is shown */
+    int64_t touched; /* the last of them */
 } named_t;
 
 static store_code_t change_name (pg_blobs_t *self, size_t statement, const uint8_t *hash,
-                                 int64_t number, named_t *changed, store_error_t *error)
+                                 int64_t number, int64_t before, named_t *changed,
+                                 store_error_t *error)
 {
     PGresult *result = NULL;
     pg_params_t *params = params_of_shard (self);
     pg_param_bytes (params, hash, TMQ_BLOB_HASH_BYTES);
-    if (number != 0)
+    if (statement == SHOW) {
         pg_param_int8 (params, number);
+        pg_param_int8 (params, before);
+    }
     store_code_t code = run (self, statement, &result, error);
     *changed = (named_t){0};
     for (int row = 0; code == STORE_OK && row < PQntuples (result); row++) {
         changed->blobs++;
         changed->bytes += (uint64_t) pg_int8 (result, row, 0);
-        if (statement == SHOW)
-            changed->touched = pg_int8 (result, row, 1);
+        changed->touched = pg_int8 (result, row, 1);
     }
     PQclear (result);
     return code;
@@ -397,9 +406,9 @@ static store_code_t take_name (pg_blobs_t *self, int64_t number, const uint8_t *
         code = run_own (self, FENCE, &result, error);
     PQclear (result);
     if (code == STORE_OK)
-        code = change_name (self, HIDE, hash, 0, &hidden, error);
+        code = change_name (self, HIDE, hash, 0, 0, &hidden, error);
     if (code == STORE_OK)
-        code = change_name (self, SHOW, hash, number, &shown, error);
+        code = change_name (self, SHOW, hash, number, hidden.touched, &shown, error);
     if (code == STORE_OK && shown.blobs != 1) {
         pg_link_rollback (&self->link);
         return STORE_OK;
@@ -730,6 +739,7 @@ static store_code_t fill_all (filling_t *self, int fd, store_error_t *error)
     pg_param_int2 (params, PG_SHARD);
     pg_param_bytes (params, self->hash, TMQ_BLOB_HASH_BYTES);
     pg_param_int8 (params, self->number);
+    pg_param_int8 (params, 0);
     return run_filling (self, SHOW, NULL, error);
 }
 

@@ -128,10 +128,11 @@ static store_code_t changes (const pg_store_t *store, store_error_t *error)
 static store_code_t body_cut (pg_link_t *link, const pg_store_t *store, store_error_t *error)
 {
     mark_cut (link, store);
-    return store_fail (error, STORE_ERROR_CUT,
-                       "%s: a large body was acknowledged, and is not there: the database lost it, "
-                       "or another one was restored",
-                       store->target.where);
+    return store_fail (
+        error, STORE_ERROR_CUT,
+        "%s: that a large body is there was acknowledged, and is lost: the database lost "
+        "it, or another one was restored",
+        store->target.where);
 }
 
 /* What was written back is in memory no more, so reads would be answered without it. What is there

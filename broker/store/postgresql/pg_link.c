@@ -136,7 +136,8 @@ enum {
     SHOWN_TIMELINE,
     SHOWN_IN_RECOVERY,
     SHOWN_COMMIT,
-    SHOWN_START
+    SHOWN_START,
+    SHOWN_COLUMNS
 };
 /* The timeline that is written now: the control file names that of the last checkpoint, which a
  * promotion does not wait for. */
@@ -244,7 +245,10 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
     code = pg_link_show (self, SHOW, &shown, error);
     if (code != STORE_OK)
         return code;
-    if (shows (shown, SHOWN_IN_RECOVERY, "true"))
+    if (PQntuples (shown) != 1 || PQnfields (shown) != SHOWN_COLUMNS)
+        code = refuse (self, "it answers something else than what was asked: is it PostgreSQL?",
+                       error);
+    else if (shows (shown, SHOWN_IN_RECOVERY, "true"))
         code = lose (self, "the server only reads: it follows another one", error);
     if (code == STORE_OK)
         code = check_safe (self, shown, error);
@@ -275,7 +279,7 @@ store_code_t pg_link_end_others (pg_link_t *self, size_t *found, store_error_t *
         pg_link_show (self,
                       "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
                       " WHERE application_name = current_setting ('application_name')"
-                      " AND usename = current_user AND datname = current_database ()"
+                      " AND usename = session_user AND datname = current_database ()"
                       " AND pid <> pg_backend_pid ()",
                       &rows, error);
     if (code == STORE_OK && found != NULL)

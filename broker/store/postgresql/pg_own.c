@@ -43,7 +43,7 @@ static const char *const TEXTS[STATEMENTS] = {
      * track_activities off. */
     [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
                   " WHERE application_name LIKE 'taskmq % ' || $1::text"
-                  " AND usename = current_user AND pid <> pg_backend_pid ()"
+                  " AND usename = session_user AND pid <> pg_backend_pid ()"
                   " AND NOT (application_name LIKE 'taskmq schema %'"
                   " AND wait_event IS DISTINCT FROM 'ClientRead')",
     [TAKE] = "UPDATE shard SET epoch = $2::int8, owner = $3::text, system_id = $4::int8,"

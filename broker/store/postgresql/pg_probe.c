@@ -11,7 +11,10 @@
 #include "store/postgresql/pg_link.h"
 #include "store/postgresql/pg_schema.h"
 
-enum { FILE_PATH_SIZE = 4096 };
+enum {
+    FILE_PATH_SIZE = 4096,
+    PROBE_WAIT_MS = 5000 /* for each answer: a table may be locked */
+};
 
 static void describe (const pg_link_t *link, char found[DATABASE_FOUND_SIZE])
 {
@@ -42,12 +45,15 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
     store_code_t code = pg_target_init (&target, options, error);
     if (code == STORE_OK) {
         pg_link_init (&link, &target, "probe", NULL, 0);
+        link.wait_ms_max = PROBE_WAIT_MS;
         code = pg_link_open (&link, error);
         if (code == STORE_OK)
             describe (&link, found);
         if (code == STORE_OK)
             code = pg_schema_judge (&link, error);
         pg_link_close (&link);
+        if (code == STORE_ERROR_BUSY)
+            code = error->code = STORE_ERROR_AWAY; /* a start waits for it */
         if (code == STORE_ERROR_AWAY)
             code = pg_target_judge (&target, PG_REFUSALS_ALL, error);
     }
