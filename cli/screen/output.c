@@ -41,7 +41,8 @@ static const char *hint_of_code (const app_t *app, const tmq_error_t *error)
         return is_command (app, "purge") || is_command (app, "adopt")
                    ? "it needs the role admin; taskctl whoami shows yours"
                    : "taskctl whoami shows who you are, and what that one may do";
-    case TMQ_STORE_FULL: return "free some space where the broker keeps its data: its disk, or its database's";
+    case TMQ_STORE_FULL:
+        return "free some space where the broker keeps its data: its disk, or its database's";
     case TMQ_BAD_CURSOR:
         return is_command (app, "list") ? "a cursor goes with the filters it was made with"
                                         : "--since 0 begins with the first event that is kept";
