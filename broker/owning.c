@@ -15,8 +15,16 @@
 #include "log/log.h"
 #include "notify.h"
 #include "store/postgresql/database_options.h"
+#include "timestamp.h"
 
-enum { AGAIN_MS = 500 /* between two tries to reach the database */ };
+enum {
+    AGAIN_MS = 500,     /* between two tries to reach the database */
+    ASK_AGAIN_MS = 5000 /* between two requests for time */
+};
+
+/* As much as the unit gives a start, so that no try takes longer. */
+#define ASK_FOR_TIME "EXTEND_TIMEOUT_USEC=300000000\nSTATUS=starts: the database is out of reach"
+#define STANDS_BY "STATUS=standby: another broker owns the database"
 
 /* False: it was another signal, and one waits on. */
 static bool is_told_to_stop (int signal_fd)
@@ -41,6 +49,17 @@ static bool is_news (owning_t *self)
     return !blinked && !self->away;
 }
 
+/* A service manager ends a start that takes too long, and this one takes as long as the database.
+ * A standby has started before. */
+static void ask_for_time (owning_t *self)
+{
+    int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
+    if (self->ready || (self->asked_ms != 0 && now_ms - self->asked_ms < ASK_AGAIN_MS))
+        return;
+    self->asked_ms = now_ms;
+    notify_supervisor (ASK_FOR_TIME);
+}
+
 /* A database that is out of reach is waited for at a start, too. */
 static void wait_for_store (owning_t *self, int signal_fd, const store_error_t *error)
 {
@@ -50,7 +69,10 @@ static void wait_for_store (owning_t *self, int signal_fd, const store_error_t *
         log_write (LOG_LEVEL_WARNING, "DATABASE-AWAY",
                    "the store is out of reach: the start waits for it",
                    LOG_FIELDS (LOG_TEXT ("why", error->text)));
+        if (self->ready)
+            notify_supervisor ("STATUS=standby: the database is out of reach");
     }
+    ask_for_time (self);
     if (poll (&signals, 1, AGAIN_MS) <= 0 || !is_told_to_stop (signal_fd))
         return;
     log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",
@@ -69,7 +91,8 @@ void owning_meets (owning_t *self, const char *owner)
     snprintf (self->owner, sizeof (self->owner), "%s", owner);
     log_write (LOG_LEVEL_INFO, "DATABASE-STANDBY", owner, NULL);
     if (self->standby)
-        notify_supervisor ("READY=1\nSTATUS=standby: another broker owns the database");
+        notify_supervisor (self->ready ? STANDS_BY : "READY=1\n" STANDS_BY);
+    self->ready = self->standby;
 }
 
 static _Noreturn void end (exits_t code)

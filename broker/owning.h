@@ -8,6 +8,7 @@
 #define TASKMQ_BROKER_OWNING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "store/store.h"
 
@@ -16,6 +17,8 @@ enum { OWNING_TEXT_SIZE = 512 };
 /* What was told of it, so that a state is told once: sessions that come and go change nothing. */
 typedef struct owning {
     bool standby;
+    bool ready;                   /* told to the service manager: a standby is */
+    int64_t asked_ms;             /* when that was asked for time last; 0: not yet */
     bool away;                    /* told: the database is out of reach */
     bool blinked;                 /* it was once since the owner was met last, which is not told */
     char owner[OWNING_TEXT_SIZE]; /* told: who is waited for; empty: nobody yet */
