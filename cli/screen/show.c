@@ -290,8 +290,8 @@ static void show_gap (const app_t *app, const tmq_event_t *event, bool other_his
 {
     fputs (paint_bold (app), stdout);
     if (other_history)
-        printf ("-- the cursor belongs to another history: this one follows from its event %" PRIu64
-                " --",
+        printf ("-- the cursor belongs to another history (events may be lost): this one follows "
+                "from its event %" PRIu64 " --",
                 event->gap_to + 1);
     else
         printf ("-- events %" PRIu64 " to %" PRIu64 " are no longer kept --", event->gap_from,
