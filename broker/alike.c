@@ -55,9 +55,10 @@ void alike_compare (alike_t *self)
         log_write (LOG_LEVEL_WARNING, "ACCESS-DIFFERS",
                    is_none (own->access, sizeof (own->access))
                        ? "the broker that owned the data before had an access file, and this one "
-                         "has none"
+                         "has none: copy it from there"
                        : "the access file is not the one of the broker that owned the data "
-                         "before: who was let in or put out there may not be here",
+                         "before: who was let in or put out there may not be here. Copy it from "
+                         "there",
                    NULL);
     if (memcmp (&own->key, &kept->key, sizeof (own->key)) != 0)
         log_write (LOG_LEVEL_WARNING, "SERVER-KEY-DIFFERS",
