@@ -42,13 +42,16 @@ static void say_counted (pg_store_t *self, database_word_t word, const char *wha
                          const told_left_t *left)
 {
     char text[sizeof (((store_error_t *) 0)->text) + 120];
+    char settled[60] = "";
     if (left->absences == 0 && left->news == 0) {
         pg_store_say (self, word, what);
         return;
     }
-    snprintf (text, sizeof (text),
-              "%s (not told besides: lost and found %llu times, %llu commits in doubt settled)",
-              what, (unsigned long long) left->absences, (unsigned long long) left->news);
+    if (left->news > 0)
+        snprintf (settled, sizeof (settled), ", %llu commits in doubt settled",
+                  (unsigned long long) left->news);
+    snprintf (text, sizeof (text), "%s (also lost and found %llu times since the last line%s)",
+              what, (unsigned long long) left->absences, settled);
     pg_store_say (self, word, text);
 }
 
