@@ -11,10 +11,11 @@
 
 static void tell_away (const tenure_t *self, int64_t away_ms)
 {
-    log_write (LOG_LEVEL_WARNING, "DATABASE-AWAY",
-               self->shut ? "the store is no longer surely ours: nothing leaves until it is"
-                          : "the store is out of reach: what needs it is answered UNAVAILABLE",
-               LOG_FIELDS (LOG_NUMBER ("ms", away_ms)));
+    const char *what = self->shut ? "the store is no longer surely ours: the broker answers nobody "
+                                    "until it is sure"
+                                  : "the store is out of reach: what needs it is answered "
+                                    "UNAVAILABLE";
+    log_write (LOG_LEVEL_WARNING, "DATABASE-AWAY", what, LOG_FIELDS (LOG_NUMBER ("ms", away_ms)));
 }
 
 bool store_reach_look (tenure_t *self, store_t *store, engine_t *engine, now_t now)
