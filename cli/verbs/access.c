@@ -25,7 +25,10 @@
 #include "screen/members.h"
 #include "screen/output.h"
 #include "units.h"
+#include "verbs/counted.h"
 #include "verbs/verbs.h"
+
+enum { COUNT_MS = 1000 };
 
 /* What the options say that somebody may do. */
 
@@ -155,6 +158,16 @@ static void tell_made (const app_t *app, const tmq_access_t *report)
         note (app, "%s", report->text);
 }
 
+/* The access file is in the directory of the owner alone. Who was just put out hears nothing. */
+static void tell_standbys (const app_t *app)
+{
+    const uint64_t count = counted_standbys (app, COUNT_MS);
+    if (count > 0 && count < UINT64_MAX)
+        note (app,
+              "%" PRIu64 " standby%s the access file, too: copy it there, unless both read one",
+              count, count == 1 ? " needs" : "s need");
+}
+
 /* invite. */
 
 /* The nearest minute; below two minutes the second. */
@@ -248,6 +261,7 @@ static int invite (app_t *app)
         return code;
     put_invitation (app, report, trust.uses);
     tell_made (app, report);
+    tell_standbys (app);
     tmq_access_free (report);
     return EXIT_OK;
 }
@@ -342,6 +356,7 @@ static int invite_revoke (app_t *app)
     if (!gone)
         return code_error (app, TMQ_NOT_FOUND, "taskctl invite list",
                            "there is no such invitation: %s", app->args.operands[1]);
+    tell_standbys (app);
     return EXIT_OK;
 }
 
@@ -379,6 +394,7 @@ int key_trust (app_t *app)
     if (code)
         return code;
     tell_made (app, report);
+    tell_standbys (app);
     tmq_access_free (report);
     return EXIT_OK;
 }
@@ -397,6 +413,7 @@ int key_revoke (app_t *app)
         return library_error (app, &error, what);
     note (app, "%" PRIu32 " key%s of %s ended%s", report->count, report->count == 1 ? "" : "s",
           what, report->principals_count > 0 && is_key ? ", and the name with it" : "");
+    tell_standbys (app);
     tmq_access_free (report);
     return EXIT_OK;
 }

@@ -24,6 +24,7 @@
 #include "screen/show.h"
 #include "screen/table.h"
 #include "units.h"
+#include "verbs/counted.h"
 #include "verbs/verbs.h"
 #include "verbs/verify.h"
 
@@ -184,15 +185,6 @@ static void judge_key_end (doctor_t *self)
               until ? "until " : "without an end", until ? text : "");
 }
 
-static uint64_t value_of (const tmq_stats_t *stats, const char *name, uint64_t absent)
-{
-    for (size_t i = 0; i < stats->counters_count; i++) {
-        if (strcmp (stats->counters[i].name, name) == 0)
-            return stats->counters[i].value;
-    }
-    return absent;
-}
-
 /* Each of several endpoints by itself, all of them side by side. */
 
 typedef struct look {
@@ -312,22 +304,9 @@ static void judge_silence (doctor_t *self, const looked_t *looked, const look_t 
               "%s: %s; a standby listens when it takes over, not before", uri, why);
 }
 
-static uint64_t count_standbys (const app_t *app)
-{
-    tmq_error_t ignored;
-    tmq_stats_t *stats = NULL;
-    uint64_t count = UINT64_MAX;
-    if (tmq_stats (&stats, app->client, app->timeout_ms, &ignored) != TMQ_OK)
-        return count;
-    if (value_of (stats, "lease_left_ms", UINT64_MAX) != UINT64_MAX) /* it may have one */
-        count = value_of (stats, "standbys", UINT64_MAX);
-    tmq_stats_free (stats);
-    return count;
-}
-
 static void judge_looks (doctor_t *self, looked_t *looked, bool reached)
 {
-    looked->standbys = reached ? count_standbys (self->app) : UINT64_MAX;
+    looked->standbys = reached ? counted_standbys (self->app, self->app->timeout_ms) : UINT64_MAX;
     for (size_t i = 0; i < looked->count; i++)
         looked->silent += looked->looks[i].code == TMQ_UNREACHABLE;
     for (size_t i = 0; i < looked->count; i++) {
@@ -546,7 +525,7 @@ static void judge_space (doctor_t *self, const tmq_stats_t *stats)
 {
     const uint64_t little = 640 << 20;
     char text[UNITS_TEXT_SIZE];
-    const uint64_t free_bytes = value_of (stats, "free_bytes", UINT64_MAX);
+    const uint64_t free_bytes = counted_value (stats, "free_bytes", UINT64_MAX);
     if (free_bytes == UINT64_MAX)
         return;
     size_format (text, free_bytes);
@@ -559,10 +538,10 @@ static void judge_space (doctor_t *self, const tmq_stats_t *stats)
 
 static void judge_work (doctor_t *self, const tmq_stats_t *stats)
 {
-    const uint64_t ready = value_of (stats, "ready", 0);
-    const uint64_t links = value_of (stats, "links", 0);
-    const uint64_t links_max = value_of (stats, "links_max", 0);
-    if (ready && !value_of (stats, "workers", 1))
+    const uint64_t ready = counted_value (stats, "ready", 0);
+    const uint64_t links = counted_value (stats, "links", 0);
+    const uint64_t links_max = counted_value (stats, "links_max", 0);
+    if (ready && !counted_value (stats, "workers", 1))
         find (self, VERDICT_WARNING, "workers", "taskctl work QUEUE -- COMMAND",
               "%" PRIu64 " %s, and nobody works", ready, ready == 1 ? "task waits" : "tasks wait");
     if (links_max && links * 10 >= links_max * 9)
@@ -586,7 +565,7 @@ static void judge_broker (doctor_t *self)
     const size_t before = self->counts[VERDICT_WARNING] + self->counts[VERDICT_WRONG];
     judge_space (self, stats);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const uint64_t value = value_of (stats, rules[i].counter, 0);
+        const uint64_t value = counted_value (stats, rules[i].counter, 0);
         if (value > rules[i].most)
             find (self, rules[i].verdict, rules[i].about, rules[i].mend, "%s (%s = %" PRIu64 ")",
                   rules[i].text, rules[i].counter, value);

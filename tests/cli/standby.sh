@@ -195,11 +195,17 @@ signal b TERM
 ended b 0
 eventually logged a id=READY
 logged a id=ACCESS-DIFFERS && fail 'the access files are the same'
+key=$(taskctl key new) || fail key
+run 0 taskctl key trust extra "$key" --role worker
+grep -q standby err && fail 'nobody stands by'
 
 # --- ... also when that changed in the last moment of an owner that was killed
 
 broker b --standby
 eventually logged b id=DATABASE-STANDBY
+eventually stands_by 1
+run 0 taskctl key revoke extra
+err_has '^1 standby needs the access file, too: copy it there'
 before=$(grep -c 'id=ACCESS ' a.err)
 changed () { [ "$(grep -c 'id=ACCESS ' a.err)" -gt "$before" ]; }
 printf 'me uid:%s operator\n' "$(id -u)" >access.last
