@@ -432,7 +432,10 @@ static exits_t judge_archive (const config_t *config)
 static exits_t judge_database (const config_t *config)
 {
     char error[DATABASE_ERROR_SIZE];
+    char looked[DATA_ERROR_SIZE];
+    char where[DATA_PATH_SIZE];
     char found[DATABASE_FOUND_SIZE];
+    data_t data;
     store_error_t met = {STORE_OK, ""};
     database_options_t options;
     exits_t code = database_judge (config, config_text (config, CONFIG_DATA), error);
@@ -442,7 +445,8 @@ static exits_t judge_database (const config_t *config)
     }
     if (!database_fill (&options, config, NULL))
         return EXITS_OK;
-    store_code_t answer = database_probe (&options, found, &met);
+    bool known = data_look (&data, where, config_text (config, CONFIG_DATA), looked) == EXITS_OK;
+    store_code_t answer = database_probe (&options, known ? data.directory : "", found, &met);
     if (answer == STORE_OK)
         say ("ok", "database", "%s", found);
     else

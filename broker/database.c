@@ -47,6 +47,7 @@ bool database_fill (database_options_t *out, const config_t *config, owning_t *o
                              .synchronous_commit = commits[config->numbers[CONFIG_DATABASE_COMMIT]],
                              .failover_synchronous = config->numbers[CONFIG_DATABASE_FAILOVER] != 0,
                              .standby = config->numbers[CONFIG_STANDBY] != 0,
+                             .gives_up = config->accept_rollback,
                              .lease_ms = (int64_t) config->numbers[CONFIG_LEASE],
                              .say = owning != NULL ? say : NULL,
                              .context = owning};

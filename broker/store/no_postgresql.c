@@ -26,10 +26,11 @@ store_code_t database_options_check (const database_options_t *options, store_er
     return store_fail (error, STORE_ERROR_ACCESS, "%s", LACK);
 }
 
-store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],
-                             store_error_t *error)
+store_code_t database_probe (const database_options_t *options, const char *directory,
+                             char found[DATABASE_FOUND_SIZE], store_error_t *error)
 {
     (void) options;
+    (void) directory;
     found[0] = '\0';
     return store_fail (error, STORE_ERROR_ACCESS, "%s", LACK);
 }

@@ -37,9 +37,9 @@ mistaken 'database/uri: .*missing key/value separator' 'postgresql:///taskmq?non
 # --- several hosts, each with its port, and none that can never work
 
 check 0 --database "$database"
-out_has "^ok +database +PostgreSQL [0-9.]+, database taskmq at $postgres_home:5432, schema taskmq\$"
+out_has "^ok +database +PostgreSQL [0-9.]+, database taskmq at $postgres_home:5432, schema taskmq \\(not there: a start makes it\\)\$"
 check 0 --database "postgresql:///taskmq?host=$room,$postgres_home&port=5433,&user=taskmq"
-out_has "^ok .* at $room:5433, $postgres_home:5432 \\($postgres_home:5432 answered\\), schema taskmq\$"
+out_has "^ok .* at $room:5433, $postgres_home:5432 \\($postgres_home:5432 answered\\), schema taskmq \\(not there: a start makes it\\)\$"
 check 0 --database "postgresql:///taskmq?host=$postgres_home,localhost,$room&user=taskmq"
 out_has "^ok .* at $postgres_home:5432, localhost:5432( and 1 more|, $room:5432) \\($postgres_home:5432 answered"
 check 0 --database "postgresql://taskmq@[::1]:1,127.0.0.1:2/taskmq"

@@ -28,7 +28,7 @@ static store_code_t prepare_with (const database_options_t *options, store_error
     pg_target_t target;
     store_code_t code = pg_target_init (&target, options, error);
     if (code == STORE_OK)
-        code = pg_schema_prepare (&target, error);
+        code = pg_schema_prepare (&target, NULL, error);
     if (code == STORE_OK)
         code = pg_schema_upgrade (&target, 0, NULL, &from, error);
     pg_target_destroy (&target);

@@ -182,7 +182,7 @@ static void a_server_that_falls_silent_is_out_of_reach (void **state)
     mute_begin (&server, NULL);
     snprintf (uri, sizeof uri, "postgresql://taskmq@127.0.0.1:%d/taskmq", server.port);
     const database_options_t options = {.uri = uri};
-    assert_int_equal (database_probe (&options, found, &error), STORE_ERROR_AWAY);
+    assert_int_equal (database_probe (&options, "none", found, &error), STORE_ERROR_AWAY);
     if (strstr (error.text, "did not answer in time") == NULL)
         fail_msg ("%s", error.text);
     mute_end (&server);

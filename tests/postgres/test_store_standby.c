@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "party.h"
+#include "store/postgresql/pg_instance.h"
 #include "store/wakeup.h"
 #include "support/timing.h"
 #include "timestamp.h"
@@ -446,6 +447,110 @@ static void what_was_found_whole_goes_on (void **state)
     party_free (next);
 }
 
+/* A directory whose broker owned tables. */
+
+static long long count_schemas (const fixture_t *f)
+{
+    return store_fixture_sql (f, "SELECT count (*) FROM pg_namespace");
+}
+
+/* One more broker on the directory of `self`, in a schema of that name. */
+static void own_elsewhere (const fixture_t *f, const party_t *self, const char *schema,
+                           bool gives_up, store_code_t expected)
+{
+    for (int standby = 0; standby < 2; standby++) {
+        party_t *other = party_new (f, standby == 1, self->directory);
+        long long schemas = count_schemas (f);
+        other->database.schema = schema;
+        other->database.gives_up = gives_up;
+        party_own (other, expected);
+        if (expected == STORE_ERROR_CUT) {
+            assert_non_null (strstr (other->error.text, store_fixture_schema (f)));
+            assert_non_null (strstr (other->error.text, schema));
+            assert_int_equal (count_schemas (f), schemas);
+        }
+        assert_int_equal (party_close (other), STORE_OK);
+        party_free (other);
+    }
+}
+
+static void who_owned_tables_begins_no_empty_ones (void **state)
+{
+    fixture_t *f = *state;
+    char empty[64];
+    char missing[64];
+    char sql[128];
+    party_t *owner = party_new (f, false, NULL);
+    snprintf (missing, sizeof missing, "%s_missing", store_fixture_schema (f));
+    snprintf (empty, sizeof empty, "%s_empty", store_fixture_schema (f));
+    snprintf (sql, sizeof sql, "CREATE SCHEMA %s AUTHORIZATION taskmq", empty);
+    store_fixture_sql (f, sql);
+    party_own (owner, STORE_OK);
+    assert_int_equal (party_close (owner), STORE_OK);
+    own_elsewhere (f, owner, missing, false, STORE_ERROR_CUT);
+    own_elsewhere (f, owner, empty, false, STORE_ERROR_CUT);
+    own_elsewhere (f, owner, store_fixture_schema (f), false, STORE_OK);
+    own_elsewhere (f, owner, missing, true, STORE_OK);
+    own_elsewhere (f, owner, missing, false, STORE_OK); /* it is where it owned last */
+    party_free (owner);
+}
+
+/* Somebody made them, and it has to be another broker that begins with them. */
+static void who_owned_tables_takes_none_that_nobody_owned (void **state)
+{
+    fixture_t *f = *state;
+    char schema[64];
+    char sql[256];
+    party_t *owner = party_new (f, false, NULL);
+    party_t *maker = party_new (f, false, NULL);
+    snprintf (schema, sizeof schema, "%s_made", store_fixture_schema (f));
+    maker->database.schema = schema;
+    party_own (owner, STORE_OK);
+    party_own (maker, STORE_OK);
+    assert_int_equal (party_close (owner), STORE_OK);
+    assert_int_equal (party_close (maker), STORE_OK);
+    own_elsewhere (f, owner, schema, false, STORE_OK); /* it has a history */
+    party_own (owner, STORE_OK);
+    assert_int_equal (party_close (owner), STORE_OK);
+    snprintf (sql, sizeof sql, "UPDATE %s.shard SET epoch = 0; UPDATE %s.fence SET epoch = 0",
+              schema, schema);
+    store_fixture_sql (f, sql);
+    own_elsewhere (f, owner, schema, false, STORE_ERROR_CUT);
+    snprintf (sql, sizeof sql, "SELECT epoch FROM %s.shard", schema);
+    assert_int_equal (store_fixture_sql (f, sql), 0);
+    party_free (owner);
+    party_free (maker);
+}
+
+/* A standby that only waits owns nothing, and a copy on another server is gone on with. */
+static void what_is_noted_is_what_was_owned_last (void **state)
+{
+    fixture_t *f = *state;
+    pg_tables_of_t owned;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *standby = party_new (f, true, NULL);
+    party_own (owner, STORE_OK);
+    party_begin (standby);
+    WAIT_FOR (party_waits (standby), TIMING_PATIENCE_MS);
+    pg_instance_owned (&owned, standby->directory);
+    assert_int_equal (owned.system_id, 0);
+    assert_int_equal (party_close (owner), STORE_OK);
+    party_end (standby, STORE_OK);
+    pg_instance_owned (&owned, standby->directory);
+    assert_int_equal (owned.system_id,
+                      store_fixture_sql (f, "SELECT system_identifier FROM pg_control_system ()"));
+    assert_string_equal (owned.schema, store_fixture_schema (f));
+    assert_string_equal (owned.database, "taskmq");
+    assert_int_equal (party_close (standby), STORE_OK);
+    store_fixture_sql (f, "UPDATE shard SET system_id = 4711");
+    party_own (owner, STORE_ERROR_FOREIGN);
+    assert_int_equal (party_close (owner), STORE_OK);
+    store_fixture_sql (f, "UPDATE shard SET system_id = 0");
+    party_own (owner, STORE_OK);
+    party_free (owner);
+    party_free (standby);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, party_setup, party_teardown)
 
 int main (void)
@@ -467,6 +572,9 @@ int main (void)
         TEST (an_epoch_of_the_same_number_is_another_one),
         TEST (who_was_taken_over_from_reads_nothing_of_its_successor),
         TEST (what_was_found_whole_goes_on),
+        TEST (who_owned_tables_begins_no_empty_ones),
+        TEST (who_owned_tables_takes_none_that_nobody_owned),
+        TEST (what_is_noted_is_what_was_owned_last),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

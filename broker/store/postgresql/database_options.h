@@ -38,6 +38,8 @@ typedef struct database_options {
     bool failover_synchronous;
     /* Who finds an owner that lives waits until that ends or stands still; else it is refused. */
     bool standby;
+    /* Tables that the broker of this data directory owned may be gone: it begins with nothing. */
+    bool gives_up;
     int64_t lease_ms; /* an owner that gives no sign for so long may be taken over from; 0: 4,000 */
     int64_t pinned_ms; /* DATABASE_PINNED: so old a transaction; 0: 60,000 */
     /* Told on any thread, with a line for people; may be NULL. */

@@ -16,7 +16,7 @@
 
 #include "ids.h"
 
-enum { BOOT_ID_SIZE = 64 };
+enum { BOOT_ID_SIZE = 64, FILE_SIZE = 256 /* of an instance */ };
 
 static store_code_t path_failed (const char *path, store_error_t *error)
 {
@@ -24,18 +24,15 @@ static store_code_t path_failed (const char *path, store_error_t *error)
                        path, strerror (errno));
 }
 
-static store_code_t make_id (const char *directory, const char *path,
-                             char text[PG_INSTANCE_LENGTH + 1], store_error_t *error)
+/* All of the file or what was there before, whatever interrupts it. */
+static store_code_t write_file (const char *directory, const char *path, const char *text,
+                                store_error_t *error)
 {
-    uint8_t random[PG_INSTANCE_BYTES];
     char fresh[PATH_MAX + 8];
-    if (getrandom (random, sizeof (random), 0) != (ssize_t) sizeof (random))
-        return store_fail (error, STORE_ERROR_IO, "the system gives no random bytes");
-    hex_encode (text, random, sizeof (random));
+    ssize_t length = (ssize_t) strlen (text);
     snprintf (fresh, sizeof (fresh), "%s.new", path);
     int fd = open (fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool done =
-        fd >= 0 && write (fd, text, PG_INSTANCE_LENGTH) == PG_INSTANCE_LENGTH && fsync (fd) == 0;
+    bool done = fd >= 0 && write (fd, text, (size_t) length) == length && fsync (fd) == 0;
     done = fd >= 0 && close (fd) == 0 && done && rename (fresh, path) == 0;
     if (!done)
         return path_failed (path, error);
@@ -44,6 +41,16 @@ static store_code_t make_id (const char *directory, const char *path,
     if (place >= 0)
         close (place);
     return done ? STORE_OK : path_failed (directory, error);
+}
+
+static store_code_t make_id (const char *directory, const char *path,
+                             char text[PG_INSTANCE_LENGTH + 1], store_error_t *error)
+{
+    uint8_t random[PG_INSTANCE_BYTES];
+    if (getrandom (random, sizeof (random), 0) != (ssize_t) sizeof (random))
+        return store_fail (error, STORE_ERROR_IO, "the system gives no random bytes");
+    hex_encode (text, random, sizeof (random));
+    return write_file (directory, path, text, error);
 }
 
 static store_code_t read_id (const char *directory, char text[PG_INSTANCE_LENGTH + 1],
@@ -119,6 +126,84 @@ store_code_t pg_instance_read (pg_instance_t *out, const char *directory, store_
     hex_decode (out->id, sizeof (out->id), id);
     return STORE_OK;
 }
+
+/* The tables. They stand behind the id, in a line of their own: versions before this one read the
+ * id alone. The name of the database comes last, as it may have blanks. */
+
+#define OWNED_WORD "owned"
+
+void pg_instance_owned (pg_tables_of_t *out, const char *directory)
+{
+    char path[PATH_MAX];
+    char line[FILE_SIZE] = "";
+    long long system_id = 0;
+    *out = (pg_tables_of_t){.system_id = 0};
+    snprintf (path, sizeof (path), "%s/" DATABASE_INSTANCE_FILE, directory);
+    FILE *file = fopen (path, "re");
+    if (file == NULL)
+        return;
+    bool read = fgets (line, sizeof (line), file) != NULL && fgets (line, sizeof (line), file);
+    fclose (file);
+    if (read && sscanf (line, OWNED_WORD " %lld %63s %63[^\n]", &system_id, out->schema,
+                        out->database) == 3)
+        out->system_id = system_id;
+}
+
+static void read_names (pg_tables_of_t *out, const pg_link_t *link)
+{
+    *out = (pg_tables_of_t){.system_id = atomic_load (&link->target->system_id)};
+    snprintf (out->schema, sizeof (out->schema), "%s", link->target->schema);
+    snprintf (out->database, sizeof (out->database), "%s", PQdb (link->db));
+    for (char *at = out->database; (at = strchr (at, '\n')) != NULL;)
+        *at = '?';
+}
+
+static bool are_same (const pg_tables_of_t *one, const pg_tables_of_t *other)
+{
+    return one->system_id == other->system_id && strcmp (one->schema, other->schema) == 0 &&
+           strcmp (one->database, other->database) == 0;
+}
+
+store_code_t pg_instance_note_owned (const char *directory, const pg_link_t *link,
+                                     store_error_t *error)
+{
+    char id[PG_INSTANCE_LENGTH + 1];
+    char path[PATH_MAX];
+    char text[FILE_SIZE];
+    pg_tables_of_t before;
+    pg_tables_of_t now;
+    pg_instance_owned (&before, directory);
+    read_names (&now, link);
+    store_code_t code = read_id (directory, id, error);
+    if (code != STORE_OK || are_same (&before, &now))
+        return code;
+    snprintf (path, sizeof (path), "%s/" DATABASE_INSTANCE_FILE, directory);
+    snprintf (text, sizeof (text), "%s\n" OWNED_WORD " %lld %s %s\n", id, (long long) now.system_id,
+              now.schema, now.database);
+    return write_file (directory, path, text, error);
+}
+
+store_code_t pg_instance_lacks (const pg_tables_of_t *owned, const pg_link_t *link,
+                                const char *what, store_error_t *error)
+{
+    pg_tables_of_t met;
+    const char *where = link->target->where;
+    read_names (&met, link);
+    if (are_same (owned, &met))
+        return store_fail (error, STORE_ERROR_CUT,
+                           "%s: schema %s is %s, and this data directory owned the tasks that were "
+                           "in it. Put them back. To begin with nothing, name a new data directory",
+                           where, met.schema, what);
+    return store_fail (
+        error, STORE_ERROR_CUT,
+        "%s: schema %s is %s, and this data directory owned the tasks of schema %s "
+        "in database %s%s: name those (database/uri, database/schema). To begin with "
+        "nothing, name a new data directory",
+        where, met.schema, what, owned->schema, owned->database,
+        owned->system_id == met.system_id ? "" : " of another server");
+}
+
+/* Owners. */
 
 bool pg_instance_was (const pg_instance_t *self, const char *owner)
 {

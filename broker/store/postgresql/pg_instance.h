@@ -23,7 +23,8 @@ enum {
     PG_INSTANCE_LENGTH = 2 * PG_INSTANCE_BYTES, /* as text */
     PG_PLACE_LENGTH = 16,
     PG_HOST_LENGTH_MAX = 64, /* of a name of a host, what is longer is cut */
-    PG_OWNER_TEXT_SIZE = PG_INSTANCE_LENGTH + 1 + PG_PLACE_LENGTH + 1 + PG_HOST_LENGTH_MAX + 1
+    PG_OWNER_TEXT_SIZE = PG_INSTANCE_LENGTH + 1 + PG_PLACE_LENGTH + 1 + PG_HOST_LENGTH_MAX + 1,
+    PG_NAME_SIZE = 64 /* of a schema or a database, as the server cuts names */
 };
 
 typedef struct pg_instance {
@@ -32,10 +33,26 @@ typedef struct pg_instance {
     bool placed; /* the kernel says which start of it this is; else nobody is known again */
 } pg_instance_t;
 
+/* The tables that the broker of a directory owned last, or that a restore filled for it. */
+typedef struct pg_tables_of {
+    int64_t system_id; /* 0: it owned none, or one of a version that did not note it */
+    char schema[PG_NAME_SIZE];
+    char database[PG_NAME_SIZE];
+} pg_tables_of_t;
+
 /* The broker of this directory was connected to its database once. */
 bool pg_instance_is_there (const char *directory);
 /* Reads the id of this data directory, or makes one that is durable before it is used. */
 store_code_t pg_instance_read (pg_instance_t *out, const char *directory, store_error_t *error);
+/* Which tables it owned, and which it owns from now on: those that this link leads to. A broker
+ * that owned some begins no empty ones beside them. */
+void pg_instance_owned (pg_tables_of_t *out, const char *directory);
+store_code_t pg_instance_note_owned (const char *directory, const pg_link_t *link,
+                                     store_error_t *error);
+/* Fills error with what it is to meet tables that are `what` ("missing") in place of those, and
+ * returns STORE_ERROR_CUT. */
+store_code_t pg_instance_lacks (const pg_tables_of_t *owned, const pg_link_t *link,
+                                const char *what, store_error_t *error);
 /* The owner of this text was this very directory, under this very kernel: it has ended, or we would
  * not have its lock. */
 bool pg_instance_was (const pg_instance_t *self, const char *owner);

@@ -271,6 +271,17 @@ static store_code_t judge_system (const taker_t *self, const shard_t *row, store
     return STORE_OK;
 }
 
+/* Tables that were made, and that nobody owned so far. */
+static store_code_t judge_fresh (const taker_t *self, const shard_t *row, store_error_t *error)
+{
+    pg_tables_of_t owned;
+    if (row->epoch != 0 || self->store->database.gives_up)
+        return STORE_OK;
+    pg_instance_owned (&owned, self->store->options.directory);
+    return owned.system_id == 0 ? STORE_OK
+                                : pg_instance_lacks (&owned, &self->link, "empty", error);
+}
+
 /* A step that was waited for may have ended since the look: before an epoch is spent. */
 static store_code_t judge_version_anew (taker_t *self, store_error_t *error)
 {
@@ -319,6 +330,8 @@ static store_code_t adopt (taker_t *self, bool *taken, store_error_t *error)
     if (same)
         code = judge_system (self, &row, error);
     if (same && code == STORE_OK)
+        code = judge_fresh (self, &row, error);
+    if (same && code == STORE_OK)
         code = judge_version_anew (self, error);
     if (same && code == STORE_OK) {
         self->out->epoch = row.epoch + 1;
@@ -365,6 +378,13 @@ static store_code_t adopt_through_locks (taker_t *self, bool *taken, store_error
                ? code
                : store_fail (error, STORE_ERROR_BUSY, "%s: locks of another session stay taken",
                              self->store->target.where);
+}
+
+/* A full disk here is no reason to leave the tasks to nobody: the next start notes it. */
+static void note_owned (const taker_t *self)
+{
+    store_error_t ignored;
+    pg_instance_note_owned (self->store->options.directory, &self->link, &ignored);
 }
 
 static void note_before (taker_t *self)
@@ -428,8 +448,10 @@ store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store
         if (code == STORE_OK && !taken)
             code = pause_look (stop_fd, look_pause_ms (&self), error);
     }
-    if (code == STORE_OK)
+    if (code == STORE_OK) {
         note_before (&self);
+        note_owned (&self);
+    }
     pg_link_close (&self.link);
     return code;
 }

@@ -31,7 +31,8 @@ typedef struct pg_owned {
  * tables has.
  *
  * STORE_ERROR_OWNED: another owner lives, or is one whose version gives no signs, and we are no
- * standby. STORE_ERROR_STOPPED: stop_fd became readable. STORE_ERROR_AWAY: out of reach, so that
+ * standby. STORE_ERROR_CUT: nobody owned these tables so far, and we owned others.
+ * STORE_ERROR_STOPPED: stop_fd became readable. STORE_ERROR_AWAY: out of reach, so that
  * what was seen of an owner counts no more. STORE_ERROR_FOREIGN: it was owned on another server, so
  * this is a copy. STORE_ERROR_BUSY: locks stayed taken. */
 store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store_error_t *error);

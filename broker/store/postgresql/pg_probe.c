@@ -36,12 +36,26 @@ store_code_t database_options_check (const database_options_t *options, store_er
     return code;
 }
 
-store_code_t database_probe (const database_options_t *options, char found[DATABASE_FOUND_SIZE],
-                             store_error_t *error)
+/* What a start would make. */
+static void describe_lack (const char *lacks, char found[DATABASE_FOUND_SIZE])
+{
+    size_t used = strlen (found);
+    if (lacks != NULL)
+        snprintf (found + used, DATABASE_FOUND_SIZE - used, " (%s)",
+                  strcmp (lacks, "missing") == 0 ? "not there: a start makes it"
+                                                 : "empty: a start makes its tables");
+}
+
+store_code_t database_probe (const database_options_t *options, const char *directory,
+                             char found[DATABASE_FOUND_SIZE], store_error_t *error)
 {
     pg_target_t target;
     pg_link_t link;
+    pg_tables_of_t owned = {.system_id = 0};
+    const char *lacks = NULL;
     found[0] = '\0';
+    if (!options->gives_up)
+        pg_instance_owned (&owned, directory);
     store_code_t code = pg_target_init (&target, options, error);
     if (code == STORE_OK) {
         pg_link_init (&link, &target, "probe", NULL, 0);
@@ -50,7 +64,9 @@ store_code_t database_probe (const database_options_t *options, char found[DATAB
         if (code == STORE_OK)
             describe (&link, found);
         if (code == STORE_OK)
-            code = pg_schema_judge (&link, error);
+            code = pg_schema_judge (&link, &owned, &lacks, error);
+        if (code == STORE_OK)
+            describe_lack (lacks, found);
         pg_link_close (&link);
         if (code == STORE_ERROR_BUSY)
             code = error->code = STORE_ERROR_AWAY; /* a start waits for it */

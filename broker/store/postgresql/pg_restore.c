@@ -189,6 +189,8 @@ static store_code_t commit (filler_t *self, store_error_t *error)
     database_restore_t *restore = self->restore;
     store_code_t code = pg_instance_read (&instance, restore->home, error);
     if (code == STORE_OK)
+        code = pg_instance_note_owned (restore->home, &self->link, error);
+    if (code == STORE_OK)
         code = restore->ready (restore->context, error);
     if (code != STORE_OK)
         return code;

@@ -82,8 +82,15 @@ store_code_t pg_schema_newer (const pg_target_t *target, int32_t version, store_
                        target->where, target->schema, version, pg_steps_version ());
 }
 
+/* NULL: it has tables. */
+static const char *lacks_what (const found_t *found)
+{
+    return found->version != 0 ? NULL : found->schema ? "empty" : "missing";
+}
+
 /* Decides whose this is before anything is written. */
-static store_code_t judge (const pg_link_t *link, const found_t *found, store_error_t *error)
+static store_code_t judge (const pg_link_t *link, const pg_tables_of_t *owned, const found_t *found,
+                           store_error_t *error)
 {
     const pg_target_t *target = link->target;
     if (!found->ours && found->objects)
@@ -93,6 +100,8 @@ static store_code_t judge (const pg_link_t *link, const found_t *found, store_er
                            target->where, target->schema);
     if (found->version > pg_steps_version ())
         return pg_schema_newer (target, found->version, error);
+    if (found->version == 0 && owned != NULL && owned->system_id != 0)
+        return pg_instance_lacks (owned, link, lacks_what (found), error);
     if (found->version < pg_steps_version () && !found->may)
         return store_fail (error, STORE_ERROR_ACCESS,
                            "%s: the role may not make schema %s: grant it CREATE on the database, "
@@ -112,8 +121,9 @@ static store_code_t lock (pg_link_t *link, store_error_t *error)
 /* Who brings the tables to a version. */
 typedef struct upgrade {
     int32_t version;
-    uint64_t epoch;    /* of the owner; … */
-    const char *owner; /* … NULL: there is none yet, and the tables are made */
+    uint64_t epoch;              /* of the owner; … */
+    const char *owner;           /* … NULL: there is none yet, and the tables are made */
+    const pg_tables_of_t *owned; /* pg_schema_prepare */
 } upgrade_t;
 
 /* What changes tables holds the row of their owner: nobody takes over meanwhile. It is a beat, too,
@@ -159,7 +169,7 @@ static store_code_t step (pg_link_t *link, const upgrade_t *self, int32_t *versi
     if (code == STORE_OK)
         code = look (link, &found, error);
     if (code == STORE_OK)
-        code = judge (link, &found, error);
+        code = judge (link, self->owned, &found, error);
     *version = found.version;
     if (code == STORE_OK && found.version < self->version)
         code = prove (link, self, error);
@@ -198,25 +208,30 @@ static store_code_t bring_to (pg_target_t *target, const upgrade_t *self, int32_
     return code == STORE_ERROR_BUSY ? STORE_ERROR_AWAY : code;
 }
 
-store_code_t pg_schema_judge (pg_link_t *link, store_error_t *error)
+store_code_t pg_schema_judge (pg_link_t *link, const pg_tables_of_t *owned, const char **lacks,
+                              store_error_t *error)
 {
-    found_t found;
+    found_t found = {.version = 0};
     store_code_t code = pg_link_use (link, TEXTS, STATEMENTS, error);
     if (code == STORE_OK)
         code = look (link, &found, error);
-    return code == STORE_OK ? judge (link, &found, error) : code;
+    *lacks = lacks_what (&found);
+    return code == STORE_OK ? judge (link, owned, &found, error) : code;
 }
 
-store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error)
+store_code_t pg_schema_prepare (pg_target_t *target, const pg_tables_of_t *owned,
+                                store_error_t *error)
 {
     int32_t from;
-    return bring_to (target, &(upgrade_t){.version = 1}, &from, error);
+    return bring_to (target, &(upgrade_t){.version = 1, .owned = owned}, &from, error);
 }
 
 store_code_t pg_schema_upgrade (pg_target_t *target, uint64_t epoch, const char *owner,
                                 int32_t *from, store_error_t *error)
 {
-    return bring_to (target, &(upgrade_t){pg_steps_version (), epoch, owner}, from, error);
+    return bring_to (target,
+                     &(upgrade_t){.version = pg_steps_version (), .epoch = epoch, .owner = owner},
+                     from, error);
 }
 
 /* For a restore. */

@@ -29,6 +29,7 @@
 #ifndef TASKMQ_STORE_PG_SCHEMA_H
 #define TASKMQ_STORE_PG_SCHEMA_H
 
+#include "store/postgresql/pg_instance.h"
 #include "store/postgresql/pg_link.h"
 
 enum {
@@ -42,10 +43,14 @@ enum {
 /* Makes the schema where there is none, as one transaction, and judges one that is there. Its
  * tables stay as they are: they may belong to a broker of the version before that is at work.
  * STORE_ERROR_NEWER: a newer version made it. STORE_ERROR_FOREIGN: a schema of that name belongs to
- * somebody else. STORE_ERROR_ACCESS: the role may not do it. */
-store_code_t pg_schema_prepare (pg_target_t *target, store_error_t *error);
-/* Judges as that does, on an open link, whose statements are others then, and changes nothing. */
-store_code_t pg_schema_judge (pg_link_t *link, store_error_t *error);
+ * somebody else. STORE_ERROR_ACCESS: the role may not do it. STORE_ERROR_CUT: nothing is there, and
+ * the broker that asks owned some; owned NULL, or all zero: it did not, or gives that up. */
+store_code_t pg_schema_prepare (pg_target_t *target, const pg_tables_of_t *owned,
+                                store_error_t *error);
+/* Judges as that does, on an open link, whose statements are others then, and changes nothing.
+ * *lacks: "missing", "empty", or NULL: it has the tables. */
+store_code_t pg_schema_judge (pg_link_t *link, const pg_tables_of_t *owned, const char **lacks,
+                              store_error_t *error);
 /* Fills error with what a version is that we do not know, and returns its code. */
 store_code_t pg_schema_newer (const pg_target_t *target, int32_t version, store_error_t *error);
 /* Brings it to this version, each step in a transaction of its own, so that it may be killed at any

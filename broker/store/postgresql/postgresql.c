@@ -303,6 +303,7 @@ static pg_store_t *pg_new (const store_options_t *options)
     self->database.failover_synchronous = options->database->failover_synchronous;
     self->database.pinned_ms = options->database->pinned_ms;
     self->database.standby = options->database->standby;
+    self->database.gives_up = options->database->gives_up;
     self->database.lease_ms = options->database->lease_ms;
     atomic_store (&self->impatient, true);
     pthread_mutex_init (&self->told_lock, NULL);
@@ -340,10 +341,13 @@ static store_code_t pg_open (store_t **out, const store_options_t *options, boot
     if (options->archive != NULL)
         return store_fail (error, STORE_ERROR_ACCESS,
                            "store/archive is of sqlite: PostgreSQL has archives of its own");
+    pg_tables_of_t owned = {.system_id = 0};
     pg_store_t *self = pg_new (options);
     store_code_t code = pg_target_init (&self->target, options->database, error);
+    if (!options->database->gives_up)
+        pg_instance_owned (&owned, options->directory);
     if (code == STORE_OK)
-        code = judge_first (self, pg_schema_prepare (&self->target, error), error);
+        code = judge_first (self, pg_schema_prepare (&self->target, &owned, error), error);
     if (code == STORE_OK)
         *out = &self->base;
     else
