@@ -175,7 +175,7 @@ static store_code_t step (pg_link_t *link, const upgrade_t *self, int32_t *versi
         code = prove (link, self, error);
     if (code != STORE_OK || found.version >= self->version)
         return code;
-    snprintf (text, sizeof (text), "CREATE SCHEMA IF NOT EXISTS %s", link->target->schema);
+    snprintf (text, sizeof (text), "CREATE SCHEMA IF NOT EXISTS \"%s\"", link->target->schema);
     if (!found.schema)
         code = pg_link_do (link, text, error);
     int32_t to = found.version == 0 ? pg_steps_version () : found.version + 1;

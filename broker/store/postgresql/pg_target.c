@@ -233,7 +233,7 @@ static store_code_t make_settings (pg_target_t *self, const database_options_t *
                            commit);
     snprintf (
         text, sizeof (text),
-        "SET search_path = %s; SET synchronous_commit = %s; SET jit = off;"
+        "SET search_path = \"%s\"; SET synchronous_commit = %s; SET jit = off;"
         " SET plan_cache_mode = force_generic_plan; SET statement_timeout = 0;"
         " SET lock_timeout = 0; SET idle_session_timeout = 0;"
         " SET client_connection_check_interval = '2s';"
