@@ -362,7 +362,8 @@ bool config_set (config_t *self, const char *name, const char *text, config_orig
 
 const char *config_text (const config_t *self, config_key_t key)
 {
-    return self->values[key].text;
+    const char *text = self->values[key].text;
+    return text == NULL && key == CONFIG_DATABASE_SCHEMA ? DATABASE_SCHEMA_DEFAULT : text;
 }
 
 const char *config_word (const config_t *self, config_key_t key, char *out, size_t out_size)
@@ -392,7 +393,7 @@ bool config_same (const config_t *self, const config_t *other, config_key_t key)
 {
     const config_value_t *one = &self->values[key];
     const config_value_t *two = &other->values[key];
-    if (self->numbers[key] != other->numbers[key] || !same_text (one->text, two->text) ||
+    if (self->numbers[key] != other->numbers[key] || !same_text (config_text (self, key), config_text (other, key)) ||
         one->items_count != two->items_count)
         return false;
     for (size_t i = 0; i < one->items_count; i++) {
@@ -652,7 +653,8 @@ static void show_key (const config_t *self, config_key_t key, const char *name, 
         for (size_t i = 0; i < value->items_count; i++)
             show_line (out, name, value->items[i].text, value->items[i].origin);
     } else if (config_rules[key].kind == CONFIG_KIND_TEXT) {
-        show_line (out, name, value->text != NULL ? value->text : "", value->origin);
+        const char *shown = config_text (self, key);
+        show_line (out, name, shown != NULL ? shown : "", value->origin);
     } else {
         config_format (text, sizeof (text), key, self->numbers[key]);
         show_line (out, name, text, value->origin);

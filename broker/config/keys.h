@@ -22,6 +22,8 @@ enum {
     DATABASE_SCHEMA_BYTES_MAX = 63 /* as PostgreSQL cuts names */
 };
 
+#define DATABASE_SCHEMA_DEFAULT "taskmq" /* of every store on PostgreSQL, as its options say */
+
 /* The words of broker/store. */
 enum { CONFIG_STORE_SQLITE, CONFIG_STORE_MEMORY, CONFIG_STORE_POSTGRESQL };
 

@@ -83,6 +83,7 @@ out_has '^    reads = 5000 +# conf\.d/10\.conf:2$'
 out_has '^    links = 20 +# TASKMQD_LIMITS_LINKS$'
 out_has '^    level = error +# --log-level$'
 out_has '^    ttl = 1d +# default$'
+out_has '^    schema = taskmq +# default$'
 cp out again
 run 0 taskmqd -c again --show-config
 out_has '^    links = 20 +# again:[0-9]+$'

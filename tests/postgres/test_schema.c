@@ -281,12 +281,24 @@ static void test_the_place_is_named (void **state)
     (void) state;
     pg_target_t target;
     store_error_t error;
-    const database_options_t options = {.uri = "postgresql:///t"};
+    static const struct {
+        const char *uri;
+        const char *where;
+    } cases[] = {
+        {"postgresql:///t", "database t at /run/elsewhere:5432"},
+        {"postgresql://taskmq@/", "database taskmq at /run/elsewhere:5432"},
+        {"postgresql:///", "database login at /run/elsewhere:5432"},
+    };
     setenv ("PGHOST", "/run/elsewhere", 1);
-    assert_int_equal (pg_target_init (&target, &options, &error), STORE_OK);
+    setenv ("PGUSER", "login", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const database_options_t options = {.uri = cases[i].uri};
+        assert_int_equal (pg_target_init (&target, &options, &error), STORE_OK);
+        assert_string_equal (target.where, cases[i].where);
+        pg_target_destroy (&target);
+    }
     unsetenv ("PGHOST");
-    assert_string_equal (target.where, "database t at /run/elsewhere:5432");
-    pg_target_destroy (&target);
+    unsetenv ("PGUSER");
 }
 
 /* Another host is spoken to only when its certificate is verified. */

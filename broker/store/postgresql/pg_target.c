@@ -19,7 +19,8 @@
 
 enum {
     TARGET_KEYWORDS_MAX = 64, /* libpq knows about forty */
-    SCHEMA_BYTES_MAX = 63     /* as the server cuts names */
+    SCHEMA_BYTES_MAX = 63,    /* as the server cuts names */
+    DATABASE_NAME_SIZE = SCHEMA_BYTES_MAX + 1
 };
 
 /* What the URI leaves open. A connection whose other end is gone is noticed within seconds. */
@@ -75,15 +76,31 @@ static bool is_local (const pg_target_t *self)
            given_by (self, "service", "PGSERVICE") == NULL;
 }
 
+/* As libpq finds it: a database that nobody names has the name of the role, and a role that nobody
+ * names that of the login. */
+static void name_database (const pg_target_t *self, char name[DATABASE_NAME_SIZE])
+{
+    const char *given = given_by (self, "dbname", "PGDATABASE");
+    if (given == NULL && given_by (self, "service", "PGSERVICE") == NULL)
+        given = given_by (self, "user", "PGUSER");
+    PQconninfoOption *defaults = PQconndefaults ();
+    for (const PQconninfoOption *at = defaults; at != NULL && at->keyword != NULL; at++)
+        if (given == NULL && strcmp (at->keyword, "user") == 0)
+            given = at->val;
+    snprintf (name, DATABASE_NAME_SIZE, "%s", given == NULL ? "?" : given);
+    PQconninfoFree (defaults);
+}
+
 /* Those of a service only libpq knows. */
 static void describe (pg_target_t *self)
 {
     char text[256];
     char list[PG_HOSTS_LIST_SIZE];
-    const char *name = keyword_value (self, "dbname");
+    char name[DATABASE_NAME_SIZE];
     const char *service = given_by (self, "service", "PGSERVICE");
+    name_database (self, name);
     pg_hosts_list (&self->hosts, list);
-    snprintf (text, sizeof (text), "database %.60s at %s%.111s", name == NULL ? "?" : name,
+    snprintf (text, sizeof (text), "database %.60s at %s%.111s", name,
               service == NULL ? "" : "service ", service == NULL ? list : service);
     self->where = memory_text (text);
 }
