@@ -272,6 +272,7 @@ postgres_all CONT
 eventually taskctl doctor
 grep -q 'id=DATABASE-LOST' broker.err || fail 'its log does not say that the database stood still'
 grep 'id=DATABASE-LOST' broker.err | grep -q 'is out of reach"' && fail 'its log does not say why'
+grep 'id=DATABASE-BLOBS' broker.err | grep -qv 'permission denied' && fail 'nobody waits for a large body'
 
 # a newer version's tables are left alone
 stop_broker
