@@ -277,9 +277,12 @@ static exits_t judge_events (daemon_t *self, const event_files_end_t *end)
     if (verdict != EVENTS_AHEAD)
         return EXITS_OK;
     snprintf (text, sizeof (text),
-              "committed work was lost: %s; put the newer database back, or give up what is "
+              "committed work was lost: %s; put the newer database back%s, or give up what is "
               "missing: --accept-rollback",
-              why);
+              why,
+              self->config.numbers[CONFIG_STORE] == CONFIG_STORE_POSTGRESQL
+                  ? ", or name it, if database/uri or database/schema names another one"
+                  : "");
     /* A journal that was cut was given up before. */
     if (!self->config.accept_rollback && self->boot.lost.why == NULL)
         return exits_fail (EXITS_ROLLBACK, text);

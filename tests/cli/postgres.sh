@@ -296,7 +296,7 @@ stop_postgres
 mv "$postgres_home/data" "$postgres_home/newer"
 mv "$postgres_home/older" "$postgres_home/data"
 start_postgres
-refused 16 'committed work was lost' --database "$database"
+refused 16 'committed work was lost: .*, if database/uri or database/schema names another one, .*--accept-rollback' --database "$database"
 [ "$(sql "SELECT count(*) FROM taskmq.task WHERE queue = 'mail'")" = 2 ] || fail 'the copy was changed'
 generation=$(sql 'SELECT generation FROM taskmq.shard')
 broker_options="--store postgresql --database $database --accept-rollback"
