@@ -429,7 +429,7 @@ static exits_t judge_archive (const config_t *config)
 }
 
 /* Connects as a start would. One that is out of reach now may come back: a start waits for it. */
-static exits_t judge_database (const config_t *config)
+static exits_t judge_database (const config_t *config, bool *unreached)
 {
     char error[DATABASE_ERROR_SIZE];
     char looked[DATA_ERROR_SIZE];
@@ -447,6 +447,7 @@ static exits_t judge_database (const config_t *config)
         return EXITS_OK;
     bool known = data_look (&data, where, config_text (config, CONFIG_DATA), looked) == EXITS_OK;
     store_code_t answer = database_probe (&options, known ? data.directory : "", found, &met);
+    *unreached = answer == STORE_ERROR_AWAY;
     if (answer == STORE_OK)
         say ("ok", "database", "%s", found);
     else
@@ -474,8 +475,9 @@ static exits_t judge_files (const config_t *config)
 
 exits_t check_config (const config_t *config)
 {
-    static exits_t (*const judges[]) (const config_t *) = {
-        judge_addresses, judge_directory, judge_archive, judge_database, judge_files};
+    static exits_t (*const judges[]) (const config_t *) = {judge_addresses, judge_directory,
+                                                           judge_archive, judge_files};
+    bool unreached = false;
     exits_t first = EXITS_OK;
     say ("ok", "configuration", "%zu source%s beside the defaults", config->sources_count,
          config->sources_count == 1 ? "" : "s");
@@ -484,7 +486,11 @@ exits_t check_config (const config_t *config)
         if (first == EXITS_OK)
             first = code;
     }
+    exits_t code = judge_database (config, &unreached);
     if (first == EXITS_OK)
-        puts ("the configuration is good");
+        first = code;
+    if (first == EXITS_OK)
+        printf ("the configuration is good%s\n",
+                unreached ? ", but the database was not reached: a start waits for it" : "");
     return first;
 }
