@@ -97,6 +97,10 @@ never ()
 }
 never '3D000: .*nobodys.* does not exist' "postgresql:///nobodys?host=$postgres_home&user=taskmq"
 never '28000: .*nobody.* does not exist' "postgresql:///taskmq?host=$postgres_home&user=nobody"
+# a setting in the URI that the server does not know, or does not let anybody change: said once
+never '55P02: .*fsync.* cannot be changed now' "$database&options=-cfsync%3Doff"
+never '42704: .*nonsense' "$database&options=-cnonsense%3Doff"
+[ "$(grep -o 42704 out | wc -l)" = 1 ] || fail 'it is said more than once'
 # one that speaks no TLS: verify-full is what holds beyond this machine
 spawn plain python3 -c '
 import socket

@@ -25,10 +25,11 @@ typedef struct reason {
     bool password;
 } reason_t;
 
-/* Of the server: who it is, which database, and settings in the URI that it does not know. */
+/* Of the server: who it is, which database, and settings in the URI that it does not
+ * know, or let us change. */
 static const reason_t FINAL_STATES[] = {
-    {"28P01", NULL, true},  {"28", NULL, false},    {"3D000", NULL, false},
-    {"42501", NULL, false}, {"42704", NULL, false}, {"22023", NULL, false},
+    {"28P01", NULL, true},  {"28", NULL, false},    {"3D000", NULL, false}, {"42501", NULL, false},
+    {"42704", NULL, false}, {"22023", NULL, false}, {"55P02", NULL, false},
 };
 
 /* What it means depends on the file of passwords. */
@@ -104,12 +105,23 @@ static bool is_away (const char *line, size_t length)
     return found;
 }
 
+/* The same host says it once more, without TLS or with it. */
+static bool has_reason (const look_t *self, const char *line, size_t length)
+{
+    for (const char *at = self->reasons; length > 0 && (at = strchr (at, line[0])) != NULL; at++)
+        if (strncmp (at, line, length) == 0)
+            return true;
+    return false;
+}
+
 static void add_reason (look_t *self, PGconn *db, const char *line, size_t length,
                         const reason_t *reason)
 {
     char why[PG_PASSFILE_WHY_SIZE];
     const char *means = reason->means;
     size_t used = strlen (self->reasons);
+    if (has_reason (self, line, length))
+        return;
     if (reason->begin == NO_PASSWORD) {
         pg_passfile_explain (db, self->has_passfile, why);
         means = why;
