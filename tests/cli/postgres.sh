@@ -43,10 +43,10 @@ err_has 'PostgreSQL archives by itself'
 # a server that could lose what it acknowledged
 stop_postgres
 start_postgres fsync=off
-wrong 3 'fsync is off' --database "$database"
+wrong 3 'fsync is off: .*; set fsync = on there' --database "$database"
 stop_postgres
 start_postgres full_page_writes=off
-wrong 3 'full_page_writes is off' --database "$database"
+wrong 3 'full_page_writes is off: .*; set full_page_writes = on there' --database "$database"
 stop_postgres
 start_postgres
 
@@ -55,7 +55,7 @@ sql 'CREATE ROLE guest LOGIN'
 sql "CREATE DATABASE latin ENCODING LATIN1 LOCALE 'C' TEMPLATE template0 OWNER taskmq"
 sql 'CREATE SCHEMA theirs AUTHORIZATION taskmq; CREATE TABLE theirs.orders (a int)'
 wrong 3 'may not make schema taskmq' --database "postgresql:///taskmq?host=$postgres_home&user=guest"
-wrong 3 'encoding is not UTF8' --database "postgresql:///latin?host=$postgres_home&user=taskmq"
+wrong 3 'encoding is not UTF8: make a database with ENCODING UTF8 TEMPLATE template0' --database "postgresql:///latin?host=$postgres_home&user=taskmq"
 export TASKMQD_DATABASE_SCHEMA=theirs
 wrong 7 'tables of another application' --database "$database"
 unset TASKMQD_DATABASE_SCHEMA
@@ -112,7 +112,7 @@ while True:
     client.sendall(b"N")
     client.close()'
 eventually test -s plain.out
-never 'server does not support SSL' "postgresql://taskmq@127.0.0.1:$(cat plain.out)/taskmq?sslmode=verify-full"
+never 'server does not support SSL, but SSL was required: set ssl = on there, or name a weaker sslmode' "postgresql://taskmq@127.0.0.1:$(cat plain.out)/taskmq?sslmode=verify-full"
 signal plain KILL
 ended plain 137
 sql "CREATE ROLE secret LOGIN PASSWORD 'hidden'"

@@ -90,8 +90,8 @@ takes "$at?$root"
 takes "postgresql://taskmq@127.0.0.1:$PGPORT/taskmq?$root"
 never 'certificate verify failed: .*nobody signed it whom sslrootcert' "$at?sslrootcert=$room/theirs.crt"
 never 'certificate verify failed' "$at?sslmode=require&sslrootcert=$room/theirs.crt"
-never 'root certificate file .*missing.crt.* does not exist' "$at?sslrootcert=$room/missing.crt"
-never 'root certificate file .*missing.crt.* does not exist' "$at?sslmode=require&sslrootcert=$room/missing.crt"
+never 'root certificate file .*missing.crt.* does not exist: name the right one by sslrootcert' "$at?sslrootcert=$room/missing.crt"
+never 'root certificate file .*missing.crt.* does not exist: name the right one by sslrootcert' "$at?sslmode=require&sslrootcert=$room/missing.crt"
 for mode in disable allow prefer; do
     never "sslrootcert verifies nothing with sslmode=$mode" "$at?sslmode=$mode&$root" 2
 done

@@ -156,7 +156,12 @@ static void test_a_role_without_rights_is_told (void **state)
     drop (postgres_sql (server, "CREATE ROLE guest LOGIN"));
     assert_says (prepare (server, "guest", "guests", &error), STORE_ERROR_ACCESS, &error, "grant");
     assert_int_equal (prepare (server, "taskmq", "guarded", &error), STORE_OK);
-    assert_int_equal (prepare (server, "guest", "guarded", &error), STORE_ERROR_ACCESS);
+    assert_says (prepare (server, "guest", "guarded", &error), STORE_ERROR_ACCESS, &error,
+                 "belong to another role (taskmq)");
+    drop (postgres_sql (server, "GRANT USAGE ON SCHEMA guarded TO guest; GRANT SELECT ON ALL TABLES"
+                                " IN SCHEMA guarded TO guest"));
+    assert_says (prepare (server, "guest", "guarded", &error), STORE_ERROR_ACCESS, &error,
+                 "belong to another role (taskmq)");
 }
 
 static void test_what_stands_in_the_settings_is_judged (void **state)

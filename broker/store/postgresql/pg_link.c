@@ -165,12 +165,19 @@ static store_code_t refuse (const pg_link_t *self, const char *why, store_error_
 static store_code_t check_safe (pg_link_t *self, const PGresult *shown, store_error_t *error)
 {
     if (shows (shown, SHOWN_FSYNC, "off"))
-        return refuse (self, "fsync is off: what is acknowledged would be lost with the power",
+        return refuse (self,
+                       "fsync is off: what is acknowledged would be lost with the power; set "
+                       "fsync = on there",
                        error);
     if (shows (shown, SHOWN_FULL_PAGES, "off"))
-        return refuse (self, "full_page_writes is off: a loss of power would damage pages", error);
+        return refuse (self,
+                       "full_page_writes is off: a loss of power would damage pages; set "
+                       "full_page_writes = on there",
+                       error);
     if (!shows (shown, SHOWN_ENCODING, "UTF8"))
-        return refuse (self, "its encoding is not UTF8", error);
+        return refuse (
+            self, "its encoding is not UTF8: make a database with ENCODING UTF8 TEMPLATE template0",
+            error);
     if (shows (shown, SHOWN_COMMIT, "off"))
         return refuse (self, "synchronous_commit stays off: something in between changes sessions",
                        error);

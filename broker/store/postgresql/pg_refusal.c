@@ -40,9 +40,11 @@ static const reason_t FINAL_TEXTS[] = {
     {"certificate verify failed",
      "it is out of date, or nobody signed it whom sslrootcert (~/.postgresql/root.crt) has", false},
     {"does not match host name", NULL, false},
+    {"root certificate file", "name the right one by sslrootcert", false},
     {"certificate file", NULL, false},
     {"private key file", NULL, false},
-    {"was required", NULL, false}, /* TLS, which the server does not have */
+    {"SSL was required", "set ssl = on there, or name a weaker sslmode", false},
+    {"was required", NULL, false},
     {"alert unknown ca", "the server does not know who signed sslcert", false},
     {"alert bad certificate", "the server does not take sslcert", false},
     {"alert certificate", "the server does not take sslcert", false},

@@ -16,9 +16,13 @@ static const char *const TEXTS[STATEMENTS] = {
     /* Whether it is there, empty, and ours to make things in. */
     [HAS_SCHEMA] = "SELECT n.oid IS NOT NULL, EXISTS (SELECT 1 FROM pg_class c WHERE"
                    " c.relnamespace = n.oid), coalesce (has_schema_privilege (n.oid, 'CREATE'),"
-                   " has_database_privilege (current_database (), 'CREATE'))"
+                   " has_database_privilege (current_database (), 'CREATE')),"
+                   " has_schema_privilege (n.oid, 'USAGE'), (SELECT pg_get_userbyid (nspowner)"
+                   " FROM pg_namespace WHERE oid = n.oid)"
                    " FROM (SELECT to_regnamespace ($1::text)::oid AS oid) n",
-    [HAS_META] = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass ($1::text || '.meta')"
+    [HAS_META] = "SELECT has_table_privilege (attrelid, 'UPDATE'),"
+                 " (SELECT pg_get_userbyid (relowner) FROM pg_class WHERE oid = attrelid)"
+                 " FROM pg_attribute WHERE attrelid = to_regclass ($1::text || '.meta')"
                  " AND attname = 'version' AND EXISTS (SELECT 1 FROM pg_attribute WHERE"
                  " attrelid = to_regclass ($1::text || '.fence') AND attname = 'part')",
     [READ_VERSION] = "SELECT version FROM meta",
@@ -52,6 +56,18 @@ static store_code_t read_version (pg_link_t *link, int32_t *version, store_error
     return code;
 }
 
+/* The role has to be the one that made them: a broker changes all of them. */
+static store_code_t judge_right (const pg_link_t *link, const PGresult *row, int column,
+                                 store_error_t *error)
+{
+    if (pg_is_null (row, 0, column) || pg_bool (row, 0, column))
+        return STORE_OK;
+    return store_fail (error, STORE_ERROR_ACCESS,
+                       "%s: the tables of schema %s belong to another role (%s): name that one in "
+                       "database/uri, or another schema (database/schema)",
+                       link->target->where, link->target->schema, pg_text (row, 0, column + 1));
+}
+
 static store_code_t look (pg_link_t *link, found_t *found, store_error_t *error)
 {
     pg_params_t params;
@@ -65,13 +81,17 @@ static store_code_t look (pg_link_t *link, found_t *found, store_error_t *error)
     found->schema = pg_bool (result, 0, 0);
     found->objects = pg_bool (result, 0, 1);
     found->may = pg_bool (result, 0, 2);
+    code = judge_right (link, result, 3, error);
     PQclear (result);
-    code = pg_link_run (link, HAS_META, &params, &result, error);
+    if (code == STORE_OK)
+        code = pg_link_run (link, HAS_META, &params, &result, error);
     if (code != STORE_OK)
         return code;
     found->ours = PQntuples (result) == 1;
+    if (found->ours)
+        code = judge_right (link, result, 0, error);
     PQclear (result);
-    return found->ours ? read_version (link, &found->version, error) : STORE_OK;
+    return code == STORE_OK && found->ours ? read_version (link, &found->version, error) : code;
 }
 
 store_code_t pg_schema_newer (const pg_target_t *target, int32_t version, store_error_t *error)
