@@ -7,8 +7,9 @@
  *
  * A host refuses for good: no such database, role or password, no line of pg_hba.conf, no right to
  * connect, a certificate of either side that does not verify or is not there, a server without TLS,
- * a setting that it does not know, or let us change. It is merely away for now: it starts, stops, follows another
- * one, or has no session left. Or it says nothing: nobody listens, no route, no answer in time.
+ * a setting that it does not know, or let us change. It is merely away for now: it starts, stops,
+ * follows another one, or has no session left. Or it says nothing: nobody listens, no route, no
+ * answer in time.
  *
  * It is final when a host refuses for good and none is merely away, in whatever order they stand.
  * One that is merely away is there, and may take us in a moment; the look behind that tells more.
