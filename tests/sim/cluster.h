@@ -28,6 +28,7 @@ typedef struct parcel {
     batch_t *batch;
     uint64_t epoch;
     uint64_t generation;
+    uint64_t previous; /* batch that was acknowledged before it; one without space is left out */
     uint32_t host;
     int64_t started_ms; /* when the process that made it began to serve */
     bool acknowledged;  /* to that process */

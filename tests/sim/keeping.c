@@ -77,13 +77,14 @@ static void write_back_lost (world_t *world)
     uint64_t last = written.epoch == self->epoch ? written.batch : 0;
     for (size_t i = 0; i < database->journal.count; i++) {
         const parcel_t *parcel = database->journal.list[i];
-        if (parcel->epoch == self->epoch && parcel->batch->no == last + 1) {
-            last++;
+        if (parcel->epoch == self->epoch && parcel->previous <= last && parcel->batch->no > last) {
+            last = parcel->batch->no;
         }
     }
     if (database->shard.epoch == self->epoch && last < database_newest (database, self->epoch)) {
-        sim_fail (world, "A106: a write-back is lost, and the journal lacks batch %llu",
-                  (unsigned long long) last + 1);
+        sim_fail (world,
+                  "A106: a write-back is lost, and the journal lacks what is behind batch %llu",
+                  (unsigned long long) last);
     }
     rolled_back (world, "a write-back");
 }

@@ -14,6 +14,7 @@ parcel_t *parcel_new (const host_t *host, batch_t *batch, int64_t started_ms)
     *self = (parcel_t){.batch = batch,
                        .epoch = host->epoch,
                        .generation = host->generation,
+                       .previous = host->last,
                        .host = host->index,
                        .started_ms = started_ms,
                        .refs = 1};
