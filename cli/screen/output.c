@@ -20,10 +20,11 @@ static bool is_command (const app_t *app, const char *name)
     return app->args.command && strcmp (app->args.command->name, name) == 0;
 }
 
-/* A connection that a broker refuses because of its store is UNREACHABLE, and the text has why. */
+/* A connection that a broker refuses because of its store is UNREACHABLE, a request that it refused
+ * last may be UNKNOWN, and the text has why. */
 const char *hint_of_store (const tmq_error_t *error)
 {
-    return strstr (error->text, tmq_code_text (TMQ_UNAVAILABLE))
+    return strstr (error->text, "the broker's store is out of reach")
                ? "the broker runs: see to its database; its log says why (DATABASE-LOST)"
                : NULL;
 }
@@ -55,8 +56,8 @@ static const char *hint_of_code (const app_t *app, const tmq_error_t *error)
                    ? "is taskmqd running there? look at host, port and firewall"
                    : "is taskmqd still running?";
     case TMQ_TIMEOUT: return "--timeout gives the broker more time to answer";
+    case TMQ_UNAVAILABLE: return hint_of_store (error) ? hint_of_store (error) : "try again later";
     case TMQ_OVERLOADED:
-    case TMQ_UNAVAILABLE:
     case TMQ_LIMIT: return "try again later";
     case TMQ_NO_BLOB:
         return strstr (error->text, "is damaged") || strstr (error->text, "is missing")
@@ -149,6 +150,22 @@ int id_error (const app_t *app, int code, const char *id, const char *hint, cons
     put_error (app, &error, format, list);
     va_end (list);
     return exit_of_code (code);
+}
+
+int unknown_error (const app_t *app, const tmq_error_t *error, const char *id, const char *hint,
+                   const char *format, ...)
+{
+    char text[512];
+    char both[512];
+    const char *store = hint_of_store (error);
+    va_list list;
+    va_start (list, format);
+    vsnprintf (text, sizeof text, format, list);
+    va_end (list);
+    if (!store)
+        return id_error (app, TMQ_UNKNOWN, id, hint, "%s", text);
+    snprintf (both, sizeof both, "%s%s%s", store, hint ? "; then " : "", hint ? hint : "");
+    return id_error (app, TMQ_UNKNOWN, id, both, "%s; the broker's store is out of reach", text);
 }
 
 int task_error (const app_t *app, const char *name, const char *id, const char *format, ...)

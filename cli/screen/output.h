@@ -21,6 +21,10 @@ int code_error (const app_t *app, int code, const char *hint, const char *format
 /* The same about the task of that id, which JSON names apart. */
 int id_error (const app_t *app, int code, const char *id, const char *hint, const char *format, ...)
     __attribute__ ((format (printf, 5, 6)));
+/* The same of a request whose outcome is not known; beside the hint it is said where the broker's
+ * last word was that its store is out of reach. */
+int unknown_error (const app_t *app, const tmq_error_t *error, const char *id, const char *hint,
+                   const char *format, ...) __attribute__ ((format (printf, 5, 6)));
 /* The task of that id itself ended badly; name is the error's code in JSON. Returns EXIT_TASK. */
 int task_error (const app_t *app, const char *name, const char *id, const char *format, ...)
     __attribute__ ((format (printf, 4, 5)));

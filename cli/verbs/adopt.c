@@ -40,7 +40,7 @@ static int adopt_error (const app_t *app, const tmq_error_t *error, const uint8_
         return library_error (app, error, id);
     hex_encode (hex, request_id, 16);
     snprintf (hint, sizeof hint, "run it again with --request-id %s", hex);
-    return id_error (app, error->code, id, hint, "%s: no answer in time: it may be adopted", id);
+    return unknown_error (app, error, id, hint, "%s: no answer in time: it may be adopted", id);
 }
 
 static void put_adopted (app_t *app, const tmq_task_t *task, const char *id)

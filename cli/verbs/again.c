@@ -96,8 +96,8 @@ static int put_answer (again_t *self, const tmq_changed_t *answer)
         char hex[2 * sizeof self->request_id + 1];
         hex_encode (hex, self->request_id, sizeof self->request_id);
         snprintf (hint, sizeof hint, "run it again with --request-id %s", hex);
-        return id_error (self->app, code, id, hint, "%s: no answer in time: it may be %s", id,
-                         self->deed->many.past);
+        return unknown_error (self->app, &error, id, hint, "%s: no answer in time: it may be %s",
+                              id, self->deed->many.past);
     }
     return library_error (self->app, &error, id);
 }

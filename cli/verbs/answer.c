@@ -236,8 +236,8 @@ static int answer (app_t *app, const given_t *given)
                              .is_text = args_has (&app->args, OPT_TEXT) || !is_json (given)};
     error.code = tmq_answer (&answered, app->client, &task, &in, 1, app->timeout_ms, &error);
     if (error.code == TMQ_UNKNOWN)
-        code = id_error (app, error.code, id, "run it again: the same answer does no harm",
-                         "%s: no answer in time: the question may be answered", id);
+        code = unknown_error (app, &error, id, "run it again: the same answer does no harm",
+                              "%s: no answer in time: the question may be answered", id);
     else if (error.code != TMQ_OK)
         code = library_error (app, &error, id);
     else

@@ -257,11 +257,13 @@ static void tell_failure (const app_t *app, const batch_slice_t *slice, size_t i
     const tmq_receipt_t *receipt = &slice->receipts[i];
     const char *text = *receipt->text ? receipt->text : tmq_code_text (receipt->code);
     tmq_id_format (&slice->submits[i].id, id);
+    tmq_error_t error = {.code = receipt->code};
+    snprintf (error.text, sizeof error.text, "%s", text);
     if (receipt->code == TMQ_UNKNOWN)
-        id_error (app, TMQ_UNKNOWN, id, NULL,
-                  "line %zu: no answer in time: task %s may have been submitted; repeat it with "
-                  "\"id\":\"%s\"",
-                  slice->numbers[i], id, id);
+        unknown_error (app, &error, id, NULL,
+                       "line %zu: no answer in time: task %s may have been submitted; repeat it "
+                       "with \"id\":\"%s\"",
+                       slice->numbers[i], id, id);
     else
         code_error (app, receipt->code, NULL, "line %zu: %s", slice->numbers[i], text);
 }

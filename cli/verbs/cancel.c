@@ -47,8 +47,8 @@ typedef struct cancelling {
 static int cancel_error (const app_t *app, const tmq_error_t *error, const char *id)
 {
     if (error->code == TMQ_UNKNOWN)
-        return id_error (app, error->code, id, "run it again: cancelling twice does no harm",
-                         "%s: no answer in time: the task may be cancelled", id);
+        return unknown_error (app, error, id, "run it again: cancelling twice does no harm",
+                              "%s: no answer in time: the task may be cancelled", id);
     return library_error (app, error, id);
 }
 

@@ -87,8 +87,8 @@ static int submit_error (const app_t *app, const spec_t *spec, const tmq_error_t
         snprintf (hint, sizeof hint,
                   "run it again with --request-id %s: that cannot make a second task", hex);
     }
-    return id_error (app, TMQ_UNKNOWN, id, hint,
-                     "no answer in time: task %s may have been submitted", id);
+    return unknown_error (app, error, id, hint,
+                          "no answer in time: task %s may have been submitted", id);
 }
 
 static void print_receipt (const app_t *app, const tmq_submit_t *submit,

@@ -364,6 +364,58 @@ static void each_endpoint_is_named_with_its_reason (void **state)
     rig_free (rig);
 }
 
+static void refuse_hello (rig_t *rig, int code)
+{
+    until_wanted (rig);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->id, code, 0);
+}
+
+static void assert_hint (rig_t *rig, const char *part)
+{
+    tmq_error_t error;
+    bool final;
+    core_link_state (rig->core, &error, &final);
+    if (part != NULL)
+        assert_non_null (strstr (error.hint, part));
+    else
+        assert_string_equal (error.hint, "");
+}
+
+/* More time is no help then; as long as one of them said so last, and no longer. */
+static void a_store_out_of_reach_is_told_beside_what_is_not_known (void **state)
+{
+    (void) state;
+    core_config_t config = pair_config ();
+    rig_t *rig = rig_new (&config);
+    rig_welcome (rig);
+    rig_submit (rig, 1, 30000);
+    assert_true (rig_take (rig)); /* it may have been done */
+    rig_cut (rig);
+    refuse_hello (rig, TMQ_UNAVAILABLE);
+    assert_hint (rig, NULL);
+    until_wanted (rig);
+    fail_with (rig, "nobody listens there");
+    assert_reason (rig, "cannot reach tcp://127.0.0.1:1: the broker's store is out of reach; "
+                        "tcp://127.0.0.1:2: nobody listens there");
+    assert_hint (rig, NULL);
+    until_wanted (rig);
+    fail_with (rig, "nobody listens there");
+    assert_hint (rig, "a take-over may last longer");
+    until_wanted (rig);
+    fail_with (rig, "nobody listens there");
+    for (int i = 0; i < 60; i++) { /* until the deadline, with pauses */
+        refuse_hello (rig, TMQ_UNAVAILABLE);
+        until_wanted (rig);
+        fail_with (rig, "nobody listens there");
+    }
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_UNKNOWN);
+    assert_string_equal (answer->completion.error->text,
+                         "the deadline passed; the request may have been done; the broker's store "
+                         "is out of reach");
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
 static void a_text_of_many_long_endpoints_is_bounded (void **state)
 {
     (void) state;
@@ -616,6 +668,7 @@ int main (void)
         cmocka_unit_test (the_tries_in_a_second_are_bounded),
         cmocka_unit_test (one_that_stands_still_is_tried_last),
         cmocka_unit_test (each_endpoint_is_named_with_its_reason),
+        cmocka_unit_test (a_store_out_of_reach_is_told_beside_what_is_not_known),
         cmocka_unit_test (a_text_of_many_long_endpoints_is_bounded),
         cmocka_unit_test (a_connection_that_takes_nothing_is_given_up),
         cmocka_unit_test (authentication_errors_are_final),

@@ -16,6 +16,7 @@ enum { CONNECT_MS = 2000 }; /* until a connection takes messages */
     "a take-over may last longer: allow more time; 'taskctl doctor' looks at each endpoint"
 #define NOT_TRIED "not tried yet"
 #define NO_ANSWER "no answer yet"
+#define NOTHING_DONE "; nothing was done" /* "cannot reach" says that */
 
 /* Why there is no link. */
 
@@ -83,14 +84,25 @@ static void put_reasons (core_link_t *self)
 
 static void put_text (core_link_t *self, const char *text)
 {
+    const char *end = strstr (text, NOTHING_DONE);
+    const int length = (int) (end != NULL ? (size_t) (end - text) : strlen (text));
     if (self->config->endpoints_count == 1) {
-        snprintf (self->text, sizeof self->text, "cannot reach %s: %s", self->config->endpoints[0],
-                  text);
+        snprintf (self->text, sizeof self->text, "cannot reach %s: %.*s",
+                  self->config->endpoints[0], length, text);
         return;
     }
     if (self->endpoint < CORE_LINK_REASONS_MAX)
-        snprintf (self->reasons[self->endpoint], sizeof self->reasons[0], "%s", text);
+        snprintf (self->reasons[self->endpoint], sizeof self->reasons[0], "%.*s", length, text);
     put_reasons (self);
+}
+
+const char *core_link_store_away (const core_link_t *self)
+{
+    static const char away[] = "the broker's store is out of reach";
+    bool said = strstr (self->text, away) != NULL;
+    for (size_t i = 0; i < CORE_LINK_REASONS_MAX && !said; i++)
+        said = strcmp (self->reasons[i], away) == 0;
+    return said ? away : NULL;
 }
 
 /* Beside the reasons of the others, the one that is tried has none yet. */
@@ -180,8 +192,8 @@ static void link_pause (core_link_t *self, const char *text)
     if (was_up && self->now_ms - self->up_since_ms >= self->config->reconnect_ms_max)
         self->failures = 0;
     put_text (self, text);
-    snprintf (self->hint, sizeof self->hint, "%s",
-              self->config->endpoints_count > 1 ? SEVERAL : "");
+    const bool time_helps = self->config->endpoints_count > 1 && !core_link_store_away (self);
+    snprintf (self->hint, sizeof self->hint, "%s", time_helps ? SEVERAL : "");
     self->code = TMQ_UNREACHABLE;
     self->stage = CORE_LINK_PAUSE;
     self->due_ms = self->now_ms;

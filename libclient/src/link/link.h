@@ -101,6 +101,8 @@ void core_link_ended (core_link_t *self, int code, const char *text);
 void core_link_absent (core_link_t *self, const char *text, const char *hint);
 /* Nobody was there, and everything that was open has ended (fail_fast). */
 bool core_link_is_absent (const core_link_t *self);
+/* One of the endpoints answered last that its store is out of reach: these words, else NULL. */
+const char *core_link_store_away (const core_link_t *self);
 /* Somebody needs it: with fail_fast the endpoints are tried at once. */
 void core_link_hurry (core_link_t *self);
 /* The broker or our memory did something wrong: the link ends with the next core_link_settle. */

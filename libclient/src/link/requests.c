@@ -494,11 +494,23 @@ size_t core_requests_abandon (core_requests_t *self, const tmq_id_t *id, const v
 
 /* Deadlines. */
 
+/* It was sent once, and what became of that is not known; what was heard last is. */
+static void expire_unknown (core_requests_t *self, core_request_t *request)
+{
+    char text[160];
+    const char *away = request->refused == TMQ_UNAVAILABLE ? code_text (TMQ_UNAVAILABLE)
+                                                           : core_link_store_away (self->link);
+    const int length = away != NULL ? (int) strcspn (away, ";") : 0;
+    snprintf (text, sizeof text, "%s; %.*s", code_text (TMQ_UNKNOWN), length,
+              away != NULL ? away : "");
+    core_request_end (self, request, TMQ_UNKNOWN, away != NULL ? text : NULL, 0);
+}
+
 static void request_expire (core_requests_t *self, core_request_t *request)
 {
     char text[sizeof self->link->text + 64];
     if (request->changes && request->maybe_done) {
-        core_request_end (self, request, TMQ_UNKNOWN, NULL, 0);
+        expire_unknown (self, request);
         return;
     }
     if (request->refused != TMQ_OK) {
