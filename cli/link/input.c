@@ -188,10 +188,14 @@ int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *p
                      : usage_error (app, NULL, "cannot read %s: %s", in.name, strerror (reason));
 }
 
-bool input_is_piped (void)
+/* Of a file that a loop reads line by line, somebody has read before. */
+bool input_is_there (void)
 {
     struct stat status;
     int bytes = 0;
-    return fstat (STDIN_FILENO, &status) == 0 && S_ISFIFO (status.st_mode) &&
-           ioctl (STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
+    if (fstat (STDIN_FILENO, &status) != 0)
+        return false;
+    if (S_ISREG (status.st_mode))
+        return status.st_size > 0 && lseek (STDIN_FILENO, 0, SEEK_CUR) == 0;
+    return S_ISFIFO (status.st_mode) && ioctl (STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
 }

@@ -22,7 +22,7 @@ int read_all (const app_t *app, char **data, size_t *bytes, const char *path, si
  * no further. */
 int read_large (app_t *app, char **data, size_t *bytes, int *file, const char *path, size_t limit);
 
-/* True if stdin is a pipe in which something waits to be read. */
-bool input_is_piped (void);
+/* True if something waits to be read on stdin: a pipe, or a file that nobody has read in yet. */
+bool input_is_there (void);
 
 #endif

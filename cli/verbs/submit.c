@@ -123,13 +123,13 @@ static int dry_run (const app_t *app, const spec_t *spec)
     return EXIT_OK;
 }
 
-/* Somebody pipes a payload in, and nothing said that it is one. In a loop over lines stdin belongs
- * to the loop: there a payload option is given. */
+/* Somebody gives a payload on stdin, and nothing said that it is one. In a loop over lines stdin
+ * belongs to the loop: there a payload option is given. */
 static void tell_unread_input (const app_t *app)
 {
     const args_t *args = &app->args;
     if (args->operands_count < 2 && !args_has (args, OPT_DATA) && !args_has (args, OPT_FILE) &&
-        input_is_piped ())
+        input_is_there ())
         note (app, "taskctl: the payload is empty: standard input is read by 'submit %s -' only",
               args->operands[0]);
 }

@@ -80,6 +80,17 @@ err "taskctl: the payload is empty: standard input is read by 'submit jobs -' on
 taskctl submit jobs --data x <pipe >out 2>err || fail 'submit'
 [ ! -s err ] || fail 'a loop is told of its input'
 exec 9<&-
+printf 'one\ntwo\n' >lines
+taskctl submit jobs <lines >out 2>err || fail 'submit'
+err "taskctl: the payload is empty: standard input is read by 'submit jobs -' only"
+taskctl submit jobs - <lines >out 2>err || fail 'submit'
+[ ! -s err ] || fail 'a payload is told of that was read'
+while read -r line; do
+    taskctl submit jobs --label "line=$line" || fail 'submit'
+done <lines >out 2>err
+[ ! -s err ] || fail 'a loop over a file is told of its input'
+taskctl submit jobs </dev/null >out 2>err || fail 'submit'
+[ ! -s err ] || fail 'nothing was there'
 spawn waiter taskctl submit nobody --data x --wait
 eventually test -s waiter.err
 id=$(head -n 1 waiter.err)
