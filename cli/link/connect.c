@@ -51,10 +51,15 @@ static void tell_key_end (const app_t *app, const tmq_whoami_t *who)
           time_format_relative (left, (int64_t) who->key_until, (int64_t) now_ms));
 }
 
+const char *app_told_by (const app_t *app, const tmq_whoami_t *who)
+{
+    return args_has (&app->args, OPT_ENDPOINT) ? "-e" : who->told_by;
+}
+
 static void tell_connection (const app_t *app, const tmq_broker_info_t *info,
                              const tmq_whoami_t *who)
 {
-    detail (app, "%s is where %s says", info->endpoint, who->told_by);
+    detail (app, "%s is where %s says", info->endpoint, app_told_by (app, who));
     if (who->key[0])
         detail (app, "with the key %s%s%s%s", who->key, who->key_file[0] ? " (" : "", who->key_file,
                 who->key_file[0] ? ")" : "");

@@ -22,6 +22,8 @@ void app_client_options (const app_t *app, const char *const *uris, size_t count
 /* Which endpoints would be asked, without a connection: a code of taskmq_types.h, and the reason in
  * error. */
 int app_endpoints (const app_t *app, tmq_whoami_t *who, tmq_error_t *error);
+/* Who said where the broker is, in words of the command line. */
+const char *app_told_by (const app_t *app, const tmq_whoami_t *who);
 /* With several endpoints a request may last as long as a take-over, unless --timeout is given. */
 void app_settle_timeout (app_t *app, tmq_client_t *client);
 void app_plan_timeout (app_t *app, const tmq_whoami_t *who);

@@ -161,7 +161,12 @@ static void tell_made (const app_t *app, const tmq_access_t *report)
 /* The access file is in the directory of the owner alone. Who was just put out hears nothing. */
 static void tell_standbys (const app_t *app)
 {
-    const uint64_t count = counted_standbys (app, COUNT_MS);
+    tmq_error_t ignored;
+    tmq_stats_t *stats = NULL;
+    if (tmq_stats (&stats, app->client, COUNT_MS, &ignored) != TMQ_OK)
+        return;
+    const uint64_t count = counted_standbys (stats);
+    tmq_stats_free (stats);
     if (count > 0 && count < UINT64_MAX)
         note (app,
               "%" PRIu64 " standby%s the access file, too: copy it there, unless both read one",

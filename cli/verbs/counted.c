@@ -15,15 +15,9 @@ uint64_t counted_value (const tmq_stats_t *stats, const char *name, uint64_t abs
     return absent;
 }
 
-uint64_t counted_standbys (const app_t *app, uint32_t timeout_ms)
+uint64_t counted_standbys (const tmq_stats_t *stats)
 {
-    tmq_error_t ignored;
-    tmq_stats_t *stats = NULL;
-    uint64_t count = UINT64_MAX;
-    if (tmq_stats (&stats, app->client, timeout_ms, &ignored) != TMQ_OK)
-        return count;
-    if (counted_value (stats, "lease_left_ms", UINT64_MAX) != UINT64_MAX) /* it may have one */
-        count = counted_value (stats, "standbys", UINT64_MAX);
-    tmq_stats_free (stats);
-    return count;
+    return counted_value (stats, "lease_left_ms", UINT64_MAX) != UINT64_MAX
+               ? counted_value (stats, "standbys", UINT64_MAX)
+               : UINT64_MAX;
 }

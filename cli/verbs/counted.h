@@ -8,11 +8,11 @@
 
 #include <stdint.h>
 
-#include "line/app.h"
+#include "taskmq.h"
 
 /* absent: where it has no such counter. */
 uint64_t counted_value (const tmq_stats_t *stats, const char *name, uint64_t absent);
-/* Brokers that wait for the database of the connected one; UINT64_MAX: it does not tell. */
-uint64_t counted_standbys (const app_t *app, uint32_t timeout_ms);
+/* Brokers that wait for the database of this one; UINT64_MAX: it has none, or does not tell. */
+uint64_t counted_standbys (const tmq_stats_t *stats);
 
 #endif

@@ -43,6 +43,7 @@ typedef struct doctor {
     app_t *app;
     items_t items;
     size_t counts[VERDICT_WRONG + 1];
+    bool sent_to_store; /* the database is named as what is to be mended */
     tmq_broker_info_t info;
     tmq_whoami_t who;
     char directory[PATH_BYTES]; /* of the broker, if it is on this machine; "" else */
@@ -105,6 +106,35 @@ __attribute__ ((format (printf, 5, 6))) static void find (doctor_t *self, verdic
 
 /* The connection. */
 
+/* What was said of each of several endpoints is not said again. */
+static void judge_no_reach (doctor_t *self, int code, const tmq_error_t *error)
+{
+    char after[UNITS_TEXT_SIZE];
+    const bool several = code == TMQ_UNREACHABLE && self->who.endpoints_count > 1;
+    const char *text = *error->text ? error->text : tmq_code_text (code);
+    const char *mend = *error->hint ? error->hint : NULL;
+    if (several)
+        mend = "where a take-over lasts longer: --timeout 60s";
+    if (code == TMQ_UNREACHABLE && hint_of_store (error))
+        mend = self->sent_to_store ? NULL : hint_of_store (error);
+    if (several)
+        find (self, VERDICT_WRONG, "reach", mend,
+              "none of %" PRIu32 " endpoints answered within %s", self->who.endpoints_count,
+              duration_format (after, self->app->timeout_ms));
+    else
+        find (self, VERDICT_WRONG, "reach", mend, "%s", text);
+}
+
+/* That which answers; of a single one also that which does not. */
+static void judge_endpoint (doctor_t *self)
+{
+    const tmq_whoami_t *who = &self->who;
+    const char *uri = *who->endpoint ? who->endpoint : who->endpoints;
+    if (*uri || *who->told_by)
+        find (self, VERDICT_OK, "endpoint", NULL, "%s%ssaid by %s", uri, *uri ? ", " : "",
+              app_told_by (self->app, who));
+}
+
 static bool reach (doctor_t *self)
 {
     tmq_error_t error = {0};
@@ -112,21 +142,13 @@ static bool reach (doctor_t *self)
     self->who = (tmq_whoami_t){.size = sizeof self->who};
     if (self->app->client)
         tmq_client_whoami (&self->who, self->app->client);
-    if (*self->who.endpoint || *self->who.told_by)
-        find (self, VERDICT_OK, "endpoint", NULL, "%s%ssaid by %s", self->who.endpoint,
-              *self->who.endpoint ? ", " : "", self->who.told_by);
-    if (code == TMQ_OK) {
+    if (self->who.endpoints_count < 2 || code == TMQ_OK)
+        judge_endpoint (self);
+    if (code == TMQ_OK)
         find (self, VERDICT_OK, "reach", NULL, "%s answers", self->info.broker);
-        return true;
-    }
-    const char *mend = *error.hint ? error.hint : NULL;
-    if (code == TMQ_UNREACHABLE && self->who.endpoints_count > 1)
-        mend = "where a take-over lasts longer: --timeout 60s";
-    if (code == TMQ_UNREACHABLE && hint_of_store (&error))
-        mend = hint_of_store (&error);
-    find (self, VERDICT_WRONG, "reach", mend, "%s",
-          *error.text ? error.text : tmq_code_text (code));
-    return false;
+    else
+        judge_no_reach (self, code, &error);
+    return code == TMQ_OK;
 }
 
 static void judge_identity (doctor_t *self)
@@ -203,6 +225,7 @@ typedef struct looked {
     const look_t *first; /* that answered */
     size_t silent;       /* endpoints without an answer, … */
     uint64_t standbys;   /* … and standbys that the owner sees; UINT64_MAX: it does not tell */
+    bool hidden;         /* … for it tells operators only */
 } looked_t;
 
 /* The library connects in a thread of each client. */
@@ -280,12 +303,14 @@ static const char *behind (const char *text, const char *uri)
 /* Without a broker that owns the tasks each is wrong, which `reach` has said. */
 static void judge_silence (doctor_t *self, const looked_t *looked, const look_t *look)
 {
-    static const char again[] = "start it there: taskmqd --standby; the owner sees it within 10 s";
+    static const char again[] = "look whether one runs there; one that has just started, or whose "
+                                "database was away, is seen within 10 s";
     const char *uri = look->uri;
     const char *why = behind (look->error.text, uri);
-    if (look->code == TMQ_UNREACHABLE && hint_of_store (&look->error))
+    if (look->code == TMQ_UNREACHABLE && hint_of_store (&look->error)) {
         find (self, VERDICT_WARNING, "endpoint", hint_of_store (&look->error), "%s: %s", uri, why);
-    else if (look->code != TMQ_UNREACHABLE)
+        self->sent_to_store = true;
+    } else if (look->code != TMQ_UNREACHABLE)
         find (self, VERDICT_WRONG, "endpoint", *look->error.hint ? look->error.hint : NULL,
               "%s: %s", uri, why);
     else if (looked->standbys > 0 && looked->standbys < looked->silent)
@@ -296,6 +321,9 @@ static void judge_silence (doctor_t *self, const looked_t *looked, const look_t 
         find (self, VERDICT_OK, "endpoint", NULL,
               "%s: %s, as at a standby (the owner sees %" PRIu64 " of them)", uri, why,
               looked->standbys);
+    else if (looked->hidden)
+        find (self, VERDICT_OK, "endpoint", NULL,
+              "%s: %s, as at a standby (an operator sees whether there is one)", uri, why);
     else if (looked->standbys == 0)
         find (self, VERDICT_WARNING, "endpoint", again, "%s: %s, and the owner sees no standby",
               uri, why);
@@ -304,9 +332,23 @@ static void judge_silence (doctor_t *self, const looked_t *looked, const look_t 
               "%s: %s; a standby listens when it takes over, not before", uri, why);
 }
 
+static void count_standbys (const app_t *app, looked_t *looked)
+{
+    tmq_error_t ignored;
+    tmq_stats_t *stats = NULL;
+    const int code = tmq_stats (&stats, app->client, app->timeout_ms, &ignored);
+    looked->hidden = code == TMQ_DENIED || (code == TMQ_OK && stats->counters_count == 0);
+    if (code != TMQ_OK)
+        return;
+    looked->standbys = counted_standbys (stats);
+    tmq_stats_free (stats);
+}
+
 static void judge_looks (doctor_t *self, looked_t *looked, bool reached)
 {
-    looked->standbys = reached ? counted_standbys (self->app, self->app->timeout_ms) : UINT64_MAX;
+    looked->standbys = UINT64_MAX;
+    if (reached)
+        count_standbys (self->app, looked);
     for (size_t i = 0; i < looked->count; i++)
         looked->silent += looked->looks[i].code == TMQ_UNREACHABLE;
     for (size_t i = 0; i < looked->count; i++) {
@@ -536,6 +578,16 @@ static void judge_space (doctor_t *self, const tmq_stats_t *stats)
         find (self, VERDICT_OK, "space", NULL, "%s free where the data is", text);
 }
 
+static void judge_store (doctor_t *self, const tmq_stats_t *stats)
+{
+    const uint64_t standbys = counted_standbys (stats);
+    if (standbys == 0)
+        find (self, VERDICT_OK, "store", NULL, "PostgreSQL; no standby is seen");
+    else if (standbys != UINT64_MAX)
+        find (self, VERDICT_OK, "store", NULL, "PostgreSQL; %" PRIu64 " %s", standbys,
+              standbys == 1 ? "standby" : "standbys");
+}
+
 static void judge_work (doctor_t *self, const tmq_stats_t *stats)
 {
     const uint64_t ready = counted_value (stats, "ready", 0);
@@ -562,7 +614,13 @@ static void judge_broker (doctor_t *self)
         find (self, VERDICT_WRONG, "broker", *error.hint ? error.hint : NULL, "%s", error.text);
         return;
     }
+    if (stats->counters_count == 0) {
+        find (self, VERDICT_OK, "broker", NULL, "its numbers are for operators");
+        tmq_stats_free (stats);
+        return;
+    }
     const size_t before = self->counts[VERDICT_WARNING] + self->counts[VERDICT_WRONG];
+    judge_store (self, stats);
     judge_space (self, stats);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const uint64_t value = counted_value (stats, rules[i].counter, 0);

@@ -37,7 +37,7 @@ static void put_facts (const app_t *app, const tmq_whoami_t *who, const tmq_brok
     put_fact (app, "key", who->key);
     put_fact (app, "key ends", text);
     put_fact (app, "endpoint", info->endpoint);
-    put_fact (app, "told by", who->told_by);
+    put_fact (app, "told by", app_told_by (app, who));
     put_fact (app, "broker", info->broker);
     put_fact (app, "its key", who->server_key);
 }
