@@ -207,8 +207,10 @@ static exits_t open_store (daemon_t *self)
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
     if (options.database != NULL && !start_stop_begin (&self->start_stop))
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
-    if (owning_open (&self->owning, &self->store, store, &options, self->signal_fd, &self->boot,
-                     &error) != STORE_OK)
+    if (options.database != NULL && database.standby)
+        doors_sweep (&self->config, &self->data);
+    if (owning_open (&self->owning, &self->store, store, &options, &self->data, self->signal_fd,
+                     &self->boot, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     tell_upgrade (self->store);
     const char *way = self->boot.journal_way;

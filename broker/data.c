@@ -97,6 +97,15 @@ static bool lock_taken (int fd)
     }
 }
 
+bool data_tell (const data_t *self, bool standby)
+{
+    char text[48];
+    int length =
+        snprintf (text, sizeof (text), "%ld\n%s", (long) getpid (), standby ? "standby\n" : "");
+    return ftruncate (self->lock, 0) == 0 &&
+           pwrite (self->lock, text, (size_t) length, 0) == length;
+}
+
 /* Locks the directory and leaves the owner's pid in the lock file, for the one who is refused. */
 static exits_t lock (data_t *self, char *error)
 {
@@ -116,8 +125,7 @@ static exits_t lock (data_t *self, char *error)
         return fail (error, EXITS_RUNNING, "another broker (pid %s) runs on %s",
                      pid[0] != '\0' ? pid : "unknown", self->directory);
     }
-    int length = snprintf (pid, sizeof (pid), "%ld\n", (long) getpid ());
-    if (ftruncate (self->lock, 0) != 0 || pwrite (self->lock, pid, (size_t) length, 0) != length)
+    if (!data_tell (self, false))
         return fail_write (error, path);
     return EXITS_OK;
 }

@@ -17,9 +17,15 @@ static void say (void *context, database_word_t word, const char *text)
 {
     switch (word) {
     case DATABASE_STANDBY: owning_meets (context, text); break;
-    case DATABASE_ADOPTED: log_write (LOG_LEVEL_WARNING, "DATABASE-ADOPTED", text, NULL); break;
+    case DATABASE_ADOPTED:
+        owning_ends (context);
+        log_write (LOG_LEVEL_WARNING, "DATABASE-ADOPTED", text, NULL);
+        break;
     case DATABASE_UPGRADED: log_write (LOG_LEVEL_INFO, "DATABASE-UPGRADED", text, NULL); break;
-    case DATABASE_OWNED: log_write (LOG_LEVEL_INFO, "DATABASE-OWNED", text, NULL); break;
+    case DATABASE_OWNED:
+        owning_ends (context);
+        log_write (LOG_LEVEL_INFO, "DATABASE-OWNED", text, NULL);
+        break;
     case DATABASE_AWAY: log_write (LOG_LEVEL_WARNING, "DATABASE-LOST", text, NULL); break;
     case DATABASE_BACK: log_write (LOG_LEVEL_INFO, "DATABASE-FOUND", text, NULL); break;
     case DATABASE_TIMELINE: log_write (LOG_LEVEL_WARNING, "DATABASE-TIMELINE", text, NULL); break;

@@ -231,15 +231,46 @@ static exits_t publish_on (doors_t *self, const char *item)
     return address.curve ? look_at_door (self, endpoint, true) : EXITS_OK;
 }
 
-static exits_t listen_on_own (doors_t *self, doors_endpoint_t *out)
+static bool own_address (address_t *out, const data_t *data, char error[ADDRESS_ERROR_SIZE])
 {
     char uri[DATA_PATH_SIZE + 32];
+    snprintf (uri, sizeof (uri), IPC "%s/" DATA_SOCKET_NAME, data->directory);
+    return address_parse (out, uri, error, ADDRESS_ERROR_SIZE);
+}
+
+static exits_t listen_on_own (doors_t *self, doors_endpoint_t *out)
+{
     char error[ADDRESS_ERROR_SIZE];
     address_t address;
-    snprintf (uri, sizeof (uri), "ipc://%s/" DATA_SOCKET_NAME, self->data->directory);
-    if (!address_parse (&address, uri, error, sizeof (error)))
+    if (!own_address (&address, self->data, error))
         return exits_fail (EXITS_ADDRESS, error);
     return listen_on (self, &address, out, true);
+}
+
+/* A socket that is dead: the lock beside it is ours for the moment. */
+static void remove_dead (const address_t *address)
+{
+    char error[ADDRESS_ERROR_SIZE];
+    const char *path = address->uri + strlen (IPC);
+    int lock = address->kind == ADDRESS_IPC && access (path, F_OK) == 0
+                   ? address_lock_ipc (path, error, sizeof (error))
+                   : -1;
+    if (lock < 0)
+        return;
+    unlink (path);
+    close (lock);
+}
+
+void doors_sweep (const config_t *config, const data_t *data)
+{
+    char error[ADDRESS_ERROR_SIZE];
+    address_t address;
+    const config_value_t *listen = &config->values[CONFIG_LISTEN];
+    if (own_address (&address, data, error))
+        remove_dead (&address);
+    for (size_t i = 0; i < listen->items_count; i++)
+        if (address_parse (&address, listen->items[i].text, error, sizeof (error)))
+            remove_dead (&address);
 }
 
 /* Where keys are asked for, an address without them would be a way around. */

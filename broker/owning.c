@@ -90,9 +90,17 @@ void owning_meets (owning_t *self, const char *owner)
         return;
     snprintf (self->owner, sizeof (self->owner), "%s", owner);
     log_write (LOG_LEVEL_INFO, "DATABASE-STANDBY", owner, NULL);
+    if (!self->standby)
+        return;
+    (void) data_tell (self->data, true); /* it helps people, and nothing depends on it */
+    notify_supervisor (self->ready ? STANDS_BY : "READY=1\n" STANDS_BY);
+    self->ready = true;
+}
+
+void owning_ends (owning_t *self)
+{
     if (self->standby)
-        notify_supervisor (self->ready ? STANDS_BY : "READY=1\n" STANDS_BY);
-    self->ready = self->standby;
+        (void) data_tell (self->data, false);
 }
 
 static _Noreturn void end (exits_t code)
@@ -103,11 +111,11 @@ static _Noreturn void end (exits_t code)
 }
 
 store_code_t owning_open (owning_t *self, store_t **out, const char *store,
-                          const store_options_t *options, int signal_fd, boot_t *boot,
-                          store_error_t *error)
+                          const store_options_t *options, const data_t *data, int signal_fd,
+                          boot_t *boot, store_error_t *error)
 {
     bool standby = options->database != NULL && options->database->standby;
-    *self = (owning_t){.standby = standby};
+    *self = (owning_t){.data = data, .standby = standby};
     while (true) {
         store_error_t ignored;
         store_code_t code = store_open (out, store, options, boot, error);
@@ -116,6 +124,8 @@ store_code_t owning_open (owning_t *self, store_t **out, const char *store,
             code = store_own (*out, signal_fd, boot, error);
         if (code == STORE_ERROR_STOPPED && is_told_to_stop (signal_fd))
             end (EXITS_OK);
+        if (code == STORE_OK)
+            owning_ends (self);
         if (code != STORE_ERROR_AWAY && code != STORE_ERROR_STOPPED)
             return code;
         if (opened)

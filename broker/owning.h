@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "data.h"
 #include "store/store.h"
 
 enum { OWNING_TEXT_SIZE = 512 };
 
 /* What was told of it, so that a state is told once: sessions that come and go change nothing. */
 typedef struct owning {
+    const data_t *data; /* where clients read that a standby waits */
     bool standby;
     bool ready;                   /* told to the service manager: a standby is */
     int64_t asked_ms;             /* when that was asked for time last; 0: not yet */
@@ -27,12 +29,14 @@ typedef struct owning {
 /* The store met an owner, and waits for its end; the text is for people. It is told when it is
  * another one, or behind a database that was out of reach. Within owning_open, on its thread. */
 void owning_meets (owning_t *self, const char *owner);
+/* It owns the data from now on; what is left of the start is no wait for an owner. */
+void owning_ends (owning_t *self);
 
-/* As store_open and store_own. A signal to stop (signal_fd, which is read then) ends the process
+/* As store_open and store_own; data is borrowed. A signal to stop (signal_fd, which is read then) ends the process
  * with EXITS_OK while it waits: nothing is open that could be lost. One to read the configuration
  * again is told to come too early. */
 store_code_t owning_open (owning_t *self, store_t **out, const char *store,
-                          const store_options_t *options, int signal_fd, boot_t *boot,
-                          store_error_t *error);
+                          const store_options_t *options, const data_t *data, int signal_fd,
+                          boot_t *boot, store_error_t *error);
 
 #endif

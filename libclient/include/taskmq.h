@@ -173,8 +173,9 @@ typedef struct tmq_client_options {
     bool fail_fast; /* until the first welcome: what needs the broker ends with TMQ_UNREACHABLE as
                        soon as it is certain that none is there, not only at its deadline. It is
                        certain when there is no socket, nobody listens, no broker runs for the
-                       directory, or permission is denied. One that is starting is waited for, and
-                       of several endpoints nothing is certain: a standby may take over */
+                       directory, one waits in it as a standby, or permission is denied. One that
+                       is starting is waited for, and of several endpoints nothing is certain: a
+                       standby may take over */
     const char *server_key; /* the broker's public key (tmqpk_…), for tcp endpoints that do not name
                                theirs. NULL: TASKMQ_SERVER_KEY, else the profile's. Another machine
                                is not connected to without it */

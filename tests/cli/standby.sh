@@ -65,6 +65,20 @@ standby='READY=1 STATUS=standby: another broker owns the database'
 eventually heard "$standby"
 logged b "takes over when that stops, or gives no sign for 2000 ms" || fail 'it does not say what it waits for'
 test ! -e b/socket || fail 'a standby listens'
+mkdir in_a in_b
+ln -s ../a/data in_a/.taskmq
+ln -s ../b/data in_b/.taskmq
+# waits_in DIRECTORY: who asks there is told so.
+waits_in ()
+{
+    (
+        cd "$1" || exit 1
+        run 3 env -u TASKMQ_ENDPOINT taskctl ping
+        err_has 'a standby waits here$'
+        err_has "^hint: name the owner's endpoint, too \\(TASKMQ_ENDPOINT\\)$"
+    ) || exit 1
+}
+waits_in in_b
 spawn worker taskctl work mail -- tr a-z A-Z
 # shellcheck disable=SC2086 # options are words
 id=$(taskctl submit mail --data one) || fail submit
@@ -82,6 +96,8 @@ run 0 taskctl doctor
 out_has "^ok +endpoint +ipc://$room/a/socket: owns the tasks \\(taskmqd .*, epoch 1\\)$"
 out_has "^ok +endpoint +ipc://$room/b/socket: there is no such socket, as at a standby"
 out_has 'the owner sees 1 of$|sees 1 of them'
+run 0 taskctl -e "ipc://$room/a/socket" doctor
+out_has '^ok +store +PostgreSQL; 1 standby$'
 run 0 taskctl -e "ipc://$room/a/socket" -e "ipc://$room/b/socket" -e "ipc://$room/none/socket" doctor
 out_has "^warning +endpoint +ipc://$room/none/socket: .*; of 2 that do not answer the owner sees 1"
 
@@ -133,7 +149,8 @@ err_has id=STOPPED
 eventually stands_by 0
 run 0 taskctl doctor
 out_has "^warning +endpoint +ipc://$room/b/socket: .*, and the owner sees no standby"
-out_has '-> start it there: taskmqd --standby; the owner sees it within 10 s$'
+out_has '-> look whether one runs there; one that has just started, or whose database was away, is seen within 10 s$'
+out_has '^ok +store +PostgreSQL; no standby is seen$'
 managed broker b --standby
 eventually logged b id=DATABASE-STANDBY
 
@@ -152,6 +169,7 @@ run 0 taskctl logs "$two"
 out_has '^TWO$'
 run 0 taskctl logs "$id"
 err_has '^the broker has no log of the task; if another broker owned the tasks when it ran'
+(cd in_b && run 0 env -u TASKMQ_ENDPOINT taskctl ping) || exit 1
 run 0 taskctl -o json stats
 grep -q '"taken_over":1' out || fail 'stats do not tell that it took over'
 run 0 taskctl get "$id"
@@ -161,11 +179,16 @@ eventually grep -q "$id" b/data/tasks.jsonl
 
 # --- a clean stop hands over at once, and back to a directory that had it before
 
+test -S a/socket && test -S a/data/taskmqd.ipc || fail 'the kill left no sockets'
 broker a --standby
 eventually logged a id=DATABASE-STANDBY
+test ! -e a/socket || fail 'the socket of one that was killed is left beside a standby'
+test ! -e a/data/taskmqd.ipc || fail 'the own socket of one that was killed is left beside a standby'
+waits_in in_a
 signal b TERM
 ended b 0
 eventually logged a id=READY
+(cd in_a && run 0 env -u TASKMQ_ENDPOINT taskctl ping) || exit 1
 logged a id=DATABASE-ADOPTED && fail 'it was handed over, and not taken'
 three=$(taskctl submit mail --data three) || fail submit
 run 0 taskctl wait "$three"
@@ -266,12 +289,25 @@ run 0 taskctl get "$four"
 
 signal b KILL
 ended b 137
-broker b
+broker b --listen tcp://127.0.0.1:0
 eventually logged b id=READY
 logged b id=DATABASE-STANDBY && fail 'it waited for itself'
 run 0 taskctl get "$four"
 run 0 taskctl -e "ipc://$room/b/socket" audit verify "$room/b/data/events.jsonl"
 run 0 taskctl audit verify "$room/a/data/events.jsonl"
 signal worker TERM
+
+# --- who is no operator does not see standbys, and is not warned of a pair that may be whole
+
+printf 'guest local client(*)\n' >access.guest
+chmod 600 access.guest
+cp -p access.guest b/data/access
+door=$(grep '^tcp:' b/data/endpoint)
+is_guest () { taskctl -e "$door" whoami | grep -qE '^principal +guest$'; }
+eventually is_guest
+run 0 taskctl -e "$door" -e "ipc://$room/a/socket" doctor
+out_has "^ok +endpoint +ipc://$room/a/socket: .*, as at a standby \\(an operator sees whether there is one\\)$"
+out_has '^ok +broker +its numbers are for operators$'
+out_lacks '^(warning|wrong)'
 signal b TERM
 ended b 0

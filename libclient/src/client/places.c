@@ -389,6 +389,15 @@ static void denied (absence_t *why)
             "it belongs to another user: ask for access, or start a broker of your own");
 }
 
+/* What a broker leaves in its lock: its pid, and whether it waits. */
+static bool is_standby (int fd)
+{
+    char text[64];
+    const ssize_t got = pread (fd, text, sizeof text - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    return strstr (text, "\nstandby\n") != NULL;
+}
+
 /* A broker holds a lock in its directory as long as it lives. The shared lock that is tried here is
  * given back at once; a broker that starts in this moment tries again. */
 static void look_at_lock (const places_t *self, absence_t *why)
@@ -402,10 +411,14 @@ static void look_at_lock (const places_t *self, absence_t *why)
         return;
     }
     bool held = fd >= 0 && flock (fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const bool waits = held && is_standby (fd);
     if (fd >= 0)
         close (fd);
     snprintf (hint, sizeof hint, "taskmqd --data %s", self->directory);
-    if (held)
+    if (waits)
+        absent (why, true, "a standby waits here",
+                "name the owner's endpoint, too (TASKMQ_ENDPOINT)");
+    else if (held)
         absent (why, false, "its broker is starting", "");
     else
         absent (why, true, "no broker is running there", hint);
