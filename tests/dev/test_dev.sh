@@ -75,4 +75,8 @@ says 1 '1 passed, 11 failed'
 
 tests
 says 1 '0 passed, 0 failed'
+
+# Who asks for help gets it, and no directory of that name is looked for.
+./dev demo --help >out 2>&1 || fail 'demo --help'
+grep -q '^  demo cluster ' out || fail 'demo --help does not say what there is'
 printf 'flaky tests are named\n'
