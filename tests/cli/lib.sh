@@ -34,6 +34,7 @@ unset TASKMQ_SERVER_KEY TASKMQ_KEY_FILE TASKMQ_KEY TASKMQ_JOIN
 
 scenario=$(basename "$0" .sh)
 scenario_dir=$(cd "$(dirname "$0")" && pwd)
+. "$scenario_dir/../support/no_pg.sh"
 PATH="$TASKMQ_BIN:$PATH"
 room=$(mktemp -d "${TMPDIR:-/tmp}/taskmq-$scenario.XXXXXX") || exit 1
 cd "$room" || exit 1

@@ -15,6 +15,7 @@ source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${TASKMQ_BIN:-$source_dir/build/bin}
 export PATH="$bin:$PATH"
 postgres=$source_dir/tests/support/postgres.sh
+. "$source_dir/tests/support/no_pg.sh"
 lease=4s
 stall_s=60 # no change for so long means that something hangs
 tasks=400

@@ -31,6 +31,22 @@ enum {
 
 #define SOCKET_NAME ".s.PGSQL.65535"
 
+/* Where the environment leads libpq and a server (PGHOST, PGPORT and the like) is somebody else's:
+ * before any test, since some set such a variable themselves. */
+__attribute__ ((constructor)) static void forget_environment (void)
+{
+    char name[64];
+    for (char **at = environ; *at != NULL;) {
+        const int length = (int) strcspn (*at, "=");
+        if (strncmp (*at, "PG", 2) != 0 || (size_t) length >= sizeof name) {
+            at++;
+            continue;
+        }
+        snprintf (name, sizeof name, "%.*s", length, *at);
+        unsetenv (name); /* those behind it move up */
+    }
+}
+
 /* The script. */
 
 static _Noreturn void become_script (const char *const *arguments, const char *log)

@@ -21,6 +21,8 @@
 
 set -eu
 
+. "$(dirname "$0")/no_pg.sh"
+
 die ()
 {
     printf 'postgres.sh: %s\n' "$*" >&2
