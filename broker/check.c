@@ -446,7 +446,7 @@ static exits_t judge_database (const config_t *config, bool *unreached)
     if (!database_fill (&options, config, NULL))
         return EXITS_OK;
     bool known = data_look (&data, where, config_text (config, CONFIG_DATA), looked) == EXITS_OK;
-    store_code_t answer = database_probe (&options, known ? data.directory : "", found, &met);
+    store_code_t answer = database_probe (&options, known ? data.directory : NULL, found, &met);
     *unreached = answer == STORE_ERROR_AWAY;
     if (answer == STORE_OK)
         say ("ok", "database", "%s", found);
@@ -491,6 +491,6 @@ exits_t check_config (const config_t *config)
         first = code;
     if (first == EXITS_OK)
         printf ("the configuration is good%s\n",
-                unreached ? ", but the database was not reached: a start waits for it" : "");
+                unreached ? ", but the database did not answer: a start waits for it" : "");
     return first;
 }

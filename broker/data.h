@@ -38,8 +38,8 @@ exits_t data_open_to_read (data_t *out, const char *asked, char error[DATA_ERROR
 exits_t data_look (data_t *out, char where[DATA_PATH_SIZE], const char *asked,
                    char error[DATA_ERROR_SIZE]);
 void data_close (data_t *self);
-/* Leaves this process's pid in the lock file and, for clients that look there, whether it waits as a
- * standby. False with errno. */
+/* Leaves this process's pid in the lock file and, for clients that look there, whether it waits as
+ * a standby. False with errno. */
 bool data_tell (const data_t *self, bool standby);
 
 /* The path of a file in the directory; false if it is too long. */

@@ -30,7 +30,7 @@ static void tell_full (bool full, const store_stats_t *stats)
         log_write (LOG_LEVEL_WARNING, "DISK-FULL",
                    stats->write_back_stalled && stats->tables_held
                        ? "submissions are refused: another process holds the tables' log"
-                       : "submissions are refused: the disk is full",
+                       : "submissions are refused: the store is full",
                    LOG_FIELDS (LOG_NUMBER ("free_bytes", stats->free_bytes)));
     else
         log_write (LOG_LEVEL_INFO, "DISK-FREE", "submissions are taken again",

@@ -49,8 +49,8 @@ typedef struct doors {
 exits_t doors_key (doors_t *self);
 /* Who may come near, as the configuration has it; valid as long as the doors. */
 guard_t doors_guard (doors_t *self);
-/* Before a wait as a standby: removes the sockets of our addresses at which nobody listens any more,
- * so that clients find none. */
+/* Before a wait as a standby: removes the sockets at which we would listen and nobody does any
+ * more, so that clients find none. */
 void doors_sweep (const config_t *config, const data_t *data);
 /* Listens everywhere, looks whether the doors are shut, and says that the broker is ready. */
 exits_t doors_open (doors_t *self);

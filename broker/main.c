@@ -158,7 +158,9 @@ int main (int argc, char **argv)
         return (int) exits_fail (EXITS_USAGE, error);
     log_configure ((log_level_t) self.config.numbers[CONFIG_LOG_LEVEL],
                    self.config.numbers[CONFIG_LOG_FORMAT] != 0);
-    exits_t code = self.config.action == CONFIG_CHECK_CONFIG ? EXITS_OK : judge (&self.config);
+    const bool only_shows =
+        self.config.action == CONFIG_CHECK_CONFIG || self.config.action == CONFIG_SHOW;
+    exits_t code = only_shows ? EXITS_OK : judge (&self.config);
     if (code != EXITS_OK)
         return (int) code;
     switch (self.config.action) {

@@ -22,8 +22,10 @@ enum {
     ASK_AGAIN_MS = 5000 /* between two requests for time */
 };
 
-/* As much as the unit gives a start, so that no try takes longer. */
-#define ASK_FOR_TIME "EXTEND_TIMEOUT_USEC=300000000\nSTATUS=starts: the database is out of reach"
+/* As much as the unit gives a start (TimeoutStartSec), so that no try takes longer. */
+#define START_TIME_US "300000000"
+#define ASK_FOR_TIME                                                                               \
+    "EXTEND_TIMEOUT_USEC=" START_TIME_US "\nSTATUS=starts: the database is out of reach"
 #define STANDS_BY "STATUS=standby: another broker owns the database"
 
 /* False: it was another signal, and one waits on. */
@@ -99,6 +101,7 @@ void owning_meets (owning_t *self, const char *owner)
 
 void owning_ends (owning_t *self)
 {
+    self->owner[0] = '\0'; /* whoever owns it after this start has come to nothing is told anew */
     if (self->standby)
         (void) data_tell (self->data, false);
 }
@@ -124,8 +127,6 @@ store_code_t owning_open (owning_t *self, store_t **out, const char *store,
             code = store_own (*out, signal_fd, boot, error);
         if (code == STORE_ERROR_STOPPED && is_told_to_stop (signal_fd))
             end (EXITS_OK);
-        if (code == STORE_OK)
-            owning_ends (self);
         if (code != STORE_ERROR_AWAY && code != STORE_ERROR_STOPPED)
             return code;
         if (opened)

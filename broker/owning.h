@@ -32,9 +32,9 @@ void owning_meets (owning_t *self, const char *owner);
 /* It owns the data from now on; what is left of the start is no wait for an owner. */
 void owning_ends (owning_t *self);
 
-/* As store_open and store_own; data is borrowed. A signal to stop (signal_fd, which is read then) ends the process
- * with EXITS_OK while it waits: nothing is open that could be lost. One to read the configuration
- * again is told to come too early. */
+/* As store_open and store_own; data is borrowed. A signal to stop (signal_fd, which is read then)
+ * ends the process with EXITS_OK while it waits: nothing is open that could be lost. One to read
+ * the configuration again is told to come too early. */
 store_code_t owning_open (owning_t *self, store_t **out, const char *store,
                           const store_options_t *options, const data_t *data, int signal_fd,
                           boot_t *boot, store_error_t *error);

@@ -393,7 +393,8 @@ bool config_same (const config_t *self, const config_t *other, config_key_t key)
 {
     const config_value_t *one = &self->values[key];
     const config_value_t *two = &other->values[key];
-    if (self->numbers[key] != other->numbers[key] || !same_text (config_text (self, key), config_text (other, key)) ||
+    if (self->numbers[key] != other->numbers[key] ||
+        !same_text (config_text (self, key), config_text (other, key)) ||
         one->items_count != two->items_count)
         return false;
     for (size_t i = 0; i < one->items_count; i++) {

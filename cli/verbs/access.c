@@ -28,7 +28,7 @@
 #include "verbs/counted.h"
 #include "verbs/verbs.h"
 
-enum { COUNT_MS = 1000 };
+enum { COUNT_MS = 5000 /* for the numbers of standbys, which no deed waits for */ };
 
 /* What the options say that somebody may do. */
 

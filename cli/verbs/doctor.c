@@ -515,7 +515,7 @@ static const struct rule {
     const char *text;
     const char *mend;
 } rules[] = {
-    {"store_full", 0, VERDICT_WRONG, "space", "submissions are refused: the disk is full",
+    {"store_full", 0, VERDICT_WRONG, "space", "submissions are refused: the store is full",
      "df -h; free space where the data is"},
     {"write_back_stalled", 0, VERDICT_WRONG, "space", "the tables cannot be written",
      "df -h; free space where the data is"},

@@ -290,10 +290,10 @@ loses ()
 {
     eventually taskctl ping
     postgres_all STOP
-    taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" -e "ipc://$room/none" --timeout 12s submit lost --data x >out 2>err
+    taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" -e "ipc://$room/none" --timeout 20s submit lost --data x >out 2>err
     got=$?
     postgres_all CONT
-    [ "$got" -eq 11 ]
+    [ "$got" -eq 11 ] && grep -q 'store is out of reach' err
 }
 loses || loses || loses || fail "a submit ends with $got, not 11" # else the broker noticed before
 err_has 'no answer in time: task .* may have been submitted; the broker.s store is out of reach$'

@@ -44,7 +44,7 @@ check 0 --database "postgresql:///taskmq?host=$postgres_home,localhost,$room&use
 out_has "^ok .* at $postgres_home:5432, localhost:5432( and 1 more|, $room:5432) \\($postgres_home:5432 answered"
 check 0 --database "postgresql://taskmq@[::1]:1,127.0.0.1:2/taskmq"
 out_has '^warning +database +database taskmq at \[::1\]:1, 127[.]0[.]0[.]1:2: '
-out_has '^the configuration is good, but the database was not reached: a start waits for it$'
+out_has '^the configuration is good, but the database did not answer: a start waits for it$'
 out_lacks '^the configuration is good$'
 rm -rf .taskmq
 PGSERVICE=nowhere check 2 --database "$database"

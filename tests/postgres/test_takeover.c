@@ -330,7 +330,7 @@ static void cut_off (cluster_t *cluster, load_t *load, proxy_mode_t mode, bool c
     if (cut)
         proxy_cut (proxy, (proxy_cut_t) draw (PROXY_CUTS));
     cluster_time (times, wait_taken_over (cluster, load, cut_ms));
-    assert_int_not_equal (owner_of (cluster), owner);
+    WAIT_FOR (owner_of (cluster) != owner, TIMING_PATIENCE_MS);
     timing_pause (draw (2 * CLUSTER_LEASE_MS));
     proxy_set (proxy, PROXY_CLEAR);
     WAIT_FOR ((cluster_tend (cluster), cluster->fenced > fenced), TIMING_PATIENCE_MS);

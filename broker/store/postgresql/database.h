@@ -19,8 +19,8 @@ enum { DATABASE_FOUND_SIZE = 512 };
 store_code_t database_options_check (const database_options_t *options, store_error_t *error);
 
 /* Connects once, judges server and schema as a start on this data directory would (which may be
- * missing), and changes nothing. found: a line about it. Waits some seconds for each host.
- * STORE_ERROR_AWAY: it is out of reach now. */
+ * missing; NULL: none), and changes nothing. found: a line about it. Waits some seconds for each
+ * host. STORE_ERROR_AWAY: it is out of reach now. */
 store_code_t database_probe (const database_options_t *options, const char *directory,
                              char found[DATABASE_FOUND_SIZE], store_error_t *error);
 

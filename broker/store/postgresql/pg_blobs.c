@@ -141,8 +141,9 @@ static tmq_code_t answer_of (pg_blobs_t *self, store_code_t code, vault_word_t *
 {
     tmq_code_t answer = TMQ_INTERNAL;
     const char *text = "the database refused it";
+    const bool locked = code == STORE_ERROR_BUSY && self->link.locked;
     pg_link_rollback (&self->link);
-    if (code == STORE_ERROR_BUSY)
+    if (locked)
         self->rests_ms = clock_ms (CLOCK_MONOTONIC) + REST_MS;
     if (code == STORE_ERROR_AWAY || code == STORE_ERROR_BUSY || code == STORE_ERROR_FENCED) {
         answer = TMQ_UNAVAILABLE;

@@ -20,8 +20,9 @@ enum { BOOT_ID_SIZE = 64, FILE_SIZE = 256 /* of an instance */ };
 
 static store_code_t path_failed (const char *path, store_error_t *error)
 {
-    return store_fail (error, errno == ENOSPC ? STORE_ERROR_FULL : STORE_ERROR_ACCESS, "%s: %s",
-                       path, strerror (errno));
+    return store_fail (error,
+                       errno == ENOSPC || errno == EDQUOT ? STORE_ERROR_FULL : STORE_ERROR_ACCESS,
+                       "%s: %s", path, strerror (errno));
 }
 
 /* All of the file or what was there before, whatever interrupts it. */

@@ -54,7 +54,7 @@ store_code_t database_probe (const database_options_t *options, const char *dire
     pg_tables_of_t owned = {.system_id = 0};
     const char *lacks = NULL;
     found[0] = '\0';
-    if (!options->gives_up)
+    if (!options->gives_up && directory != NULL)
         pg_instance_owned (&owned, directory);
     store_code_t code = pg_target_init (&target, options, error);
     if (code == STORE_OK) {

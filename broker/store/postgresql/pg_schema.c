@@ -57,11 +57,16 @@ static store_code_t read_version (pg_link_t *link, int32_t *version, store_error
 }
 
 /* The role has to be the one that made them: a broker changes all of them. */
-static store_code_t judge_right (const pg_link_t *link, const PGresult *row, int column,
+static store_code_t judge_right (const pg_link_t *link, const PGresult *row, int column, bool empty,
                                  store_error_t *error)
 {
     if (pg_is_null (row, 0, column) || pg_bool (row, 0, column))
         return STORE_OK;
+    if (empty)
+        return store_fail (error, STORE_ERROR_ACCESS,
+                           "%s: schema %s belongs to another role (%s): have USAGE and CREATE on "
+                           "it granted, or name another schema (database/schema)",
+                           link->target->where, link->target->schema, pg_text (row, 0, column + 1));
     return store_fail (error, STORE_ERROR_ACCESS,
                        "%s: the tables of schema %s belong to another role (%s): name that one in "
                        "database/uri, or another schema (database/schema)",
@@ -81,7 +86,7 @@ static store_code_t look (pg_link_t *link, found_t *found, store_error_t *error)
     found->schema = pg_bool (result, 0, 0);
     found->objects = pg_bool (result, 0, 1);
     found->may = pg_bool (result, 0, 2);
-    code = judge_right (link, result, 3, error);
+    code = judge_right (link, result, 3, !found->objects, error);
     PQclear (result);
     if (code == STORE_OK)
         code = pg_link_run (link, HAS_META, &params, &result, error);
@@ -89,7 +94,7 @@ static store_code_t look (pg_link_t *link, found_t *found, store_error_t *error)
         return code;
     found->ours = PQntuples (result) == 1;
     if (found->ours)
-        code = judge_right (link, result, 0, error);
+        code = judge_right (link, result, 0, false, error);
     PQclear (result);
     return code == STORE_OK && found->ours ? read_version (link, &found->version, error) : code;
 }

@@ -80,12 +80,13 @@ static bool is_local (const pg_target_t *self)
  * names that of the login. */
 static void name_database (const pg_target_t *self, char name[DATABASE_NAME_SIZE])
 {
+    const bool service = given_by (self, "service", "PGSERVICE") != NULL; /* it may name one */
     const char *given = given_by (self, "dbname", "PGDATABASE");
-    if (given == NULL && given_by (self, "service", "PGSERVICE") == NULL)
+    if (given == NULL && !service)
         given = given_by (self, "user", "PGUSER");
     PQconninfoOption *defaults = PQconndefaults ();
     for (const PQconninfoOption *at = defaults; at != NULL && at->keyword != NULL; at++)
-        if (given == NULL && strcmp (at->keyword, "user") == 0)
+        if (given == NULL && !service && strcmp (at->keyword, "user") == 0)
             given = at->val;
     snprintf (name, DATABASE_NAME_SIZE, "%s", given == NULL ? "?" : given);
     PQconninfoFree (defaults);
