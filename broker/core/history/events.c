@@ -22,8 +22,7 @@ void history_boot (history_t *self, const boot_t *boot)
 {
     self->generation = boot->generation;
     self->epoch = boot->epoch;
-    if (self->last_pos < boot->last_pos)
-        self->last_pos = boot->last_pos;
+    self->last_pos = boot->last_pos; /* behind a reset, too: what was dropped has no place */
 }
 
 void history_reset (history_t *self)

@@ -46,7 +46,7 @@ typedef struct history {
 void history_init (history_t *self, base_t *base);
 /* After a reset the boot is the old one: numbers that were given are never given again. */
 void history_boot (history_t *self, const boot_t *boot);
-void history_reset (history_t *self); /* forgets the ring and the open events, not the numbers */
+void history_reset (history_t *self); /* forgets the ring and the open events */
 
 /* A new one, behind all that may have had its name. */
 void event_log_init (event_log_t *self, const char *name, uint64_t floor_seq);
