@@ -94,11 +94,14 @@ pause
 submitted written || fail 'the other server has it on its disk'
 end_standby
 held unwritten
+newest () { grep -E 'id=DATABASE-(LOST|FOUND)' broker.err | tail -n 1 | grep -Eq "$1"; }
+eventually newest 'LOST .*commits wait for a synchronous standby .synchronous_standby_names = \*., and none answers'
 
 # ... one whose answer is lost is looked up, and is no second one: not before the other server has it
 start_standby
 eventually follows
 submitted known || fail 'the other server has it on its disk again'
+eventually newest 'FOUND .*it answers'
 counter unknown_commits 0 || fail 'no answer was lost'
 end_standby
 waiting ()

@@ -123,6 +123,7 @@ static store_code_t beat (pg_beat_t *self, store_error_t *error)
     store_code_t code = fresh ? pg_link_open (&self->link, error) : STORE_OK;
     if (code != STORE_OK)
         return code;
+    pg_store_waits (self->store, &self->link);
     int64_t slept = slept_ms ();
     int64_t sent_ms = clock_ms (CLOCK_MONOTONIC);
     put_epoch (self, &params);
@@ -140,6 +141,7 @@ static store_code_t beat (pg_beat_t *self, store_error_t *error)
             pg_link_close (&self->link); /* so that it is asked again */
         return code;
     }
+    pg_store_commits (self->store);
     beats_acknowledged (&self->beats, sent_ms);
     atomic_store (&self->slept_ms, slept);
     atomic_store (&self->valid_until, self->beats.valid_until);
@@ -182,7 +184,8 @@ static void *beat_run (void *context)
                 self->store->options.failed (self->store->options.notify_context, &error);
             break;
         }
-        if (code == STORE_ERROR_AWAY)
+        bool known = self->link.late && atomic_load (&self->store->commits_wait);
+        if (code == STORE_ERROR_AWAY && !known)
             pg_store_lost (self->store, &error);
         next_ms = clock_ms (CLOCK_MONOTONIC) + AGAIN_MS;
     }

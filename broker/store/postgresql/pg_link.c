@@ -279,18 +279,29 @@ static store_code_t set_up (pg_link_t *self, store_error_t *error)
     return code;
 }
 
+/* A text is the same in both formats of a result. */
+void pg_link_note_waits (pg_link_t *self, const PGresult *ended)
+{
+    for (int i = 0; i < PQntuples (ended); i++)
+        if (!PQgetisnull (ended, i, 0)) {
+            const char *names = PQgetvalue (ended, i, 0);
+            snprintf (self->waits_for, sizeof (self->waits_for), "%.*s",
+                      pg_line_length (names, sizeof (self->waits_for) - 1), names);
+        }
+}
+
 store_code_t pg_link_end_others (pg_link_t *self, size_t *found, store_error_t *error)
 {
+    static const char END[] =
+        PG_LINK_TERMINATE_WHERE ("application_name = current_setting ('application_name')"
+                                 " AND usename = session_user AND datname = current_database ()"
+                                 " AND pid <> pg_backend_pid ()");
     PGresult *rows;
-    store_code_t code =
-        pg_link_show (self,
-                      "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
-                      " WHERE application_name = current_setting ('application_name')"
-                      " AND usename = session_user AND datname = current_database ()"
-                      " AND pid <> pg_backend_pid ()",
-                      &rows, error);
+    store_code_t code = pg_link_show (self, END, &rows, error);
     if (code == STORE_OK && found != NULL)
         *found = (size_t) PQntuples (rows);
+    if (code == STORE_OK)
+        pg_link_note_waits (self, rows);
     PQclear (rows);
     return code;
 }
@@ -324,6 +335,7 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
     if (PQsetnonblocking (self->db, 1) != 0)
         return lose (self, PQerrorMessage (self->db), error);
     self->opened++;
+    self->late = false;
     int64_t wait_ms_max = self->wait_ms_max;
     if (wait_ms_max == 0 || wait_ms_max > OPEN_WAIT_MS)
         self->wait_ms_max = OPEN_WAIT_MS;
@@ -388,10 +400,13 @@ static int64_t deadline (const pg_link_t *self)
 static store_code_t lose_waiting (pg_link_t *self, const char *text, store_error_t *error)
 {
     const char *said = PQerrorMessage (self->db);
+    self->late = false;
     if (pg_link_is_over (self))
         text = PG_LINK_OVER;
     else if (said[0] != '\0')
         text = said;
+    else
+        self->late = true;
     return lose (self, text, error);
 }
 

@@ -27,7 +27,8 @@
 enum {
     PG_STATEMENTS_MAX = 48, /* of one link */
     PG_VERSION_MIN = 140000,
-    PG_LINK_NAME_MAX = 39 /* "taskmq NAME TAG": the server cuts names of sessions at 63 bytes */
+    PG_LINK_NAME_MAX = 39, /* "taskmq NAME TAG": the server cuts names of sessions at 63 bytes */
+    PG_LINK_WAITS_SIZE = 101
 };
 
 typedef struct pg_link {
@@ -45,8 +46,12 @@ typedef struct pg_link {
     PGconn *db;              /* NULL: closed */
     uint64_t opened;         /* how often it was, or was moved to */
     bool ends_others;        /* when it is opened (pg_link_end_others) */
-    bool conflict;           /* the newest error: such a key is there already … */
-    bool locked;             /* … or a lock of somebody was waited for as long as it may take */
+    /* synchronous_standby_names, where a session that was ended waited for it with its commit, until
+     * somebody takes that (pg_store_waits); or empty. */
+    char waits_for[PG_LINK_WAITS_SIZE];
+    bool conflict; /* the newest error: such a key is there already … */
+    bool locked;   /* … or a lock of somebody was waited for as long as it may take … */
+    bool late;     /* … or no answer came in time; until it is opened again */
     bool prepared[PG_STATEMENTS_MAX];
 } pg_link_t;
 
@@ -66,6 +71,12 @@ void pg_link_close (pg_link_t *self); /* accepts a closed one */
  * there were. One of them may stand still, and ends when it goes on; a count of 0 says that none
  * is left. Outside a transaction: within one it would see no later state. */
 store_code_t pg_link_end_others (pg_link_t *self, size_t *found, store_error_t *error);
+/* Ends sessions; its rows are for pg_link_note_waits. */
+#define PG_LINK_TERMINATE_WHERE(which)                                                             \
+    "SELECT CASE WHEN wait_event = 'SyncRep'"                                                      \
+    " THEN current_setting ('synchronous_standby_names') END, pg_terminate_backend (pid)"          \
+    " FROM pg_stat_activity WHERE " which
+void pg_link_note_waits (pg_link_t *self, const PGresult *ended);
 /* Takes the connection of another link of the same statements; that is closed then. */
 void pg_link_move (pg_link_t *self, pg_link_t *from);
 /* Other statements run on an open link from now on, also within its transaction. */

@@ -79,12 +79,34 @@ bool pg_store_is_away (pg_store_t *self)
     return atomic_load (&self->away_since) != 0;
 }
 
+void pg_store_waits (pg_store_t *self, pg_link_t *link)
+{
+    store_error_t error;
+    if (link->waits_for[0] == '\0')
+        return;
+    atomic_store (&self->commits_wait, true);
+    store_fail (&error, STORE_ERROR_AWAY,
+                "%s: commits wait for a synchronous standby (synchronous_standby_names = %s), and "
+                "none answers: start it, or change the setting",
+                self->target.where, link->waits_for);
+    link->waits_for[0] = '\0';
+    pg_store_lost (self, &error);
+}
+
+void pg_store_commits (pg_store_t *self)
+{
+    if (atomic_exchange (&self->commits_wait, false))
+        pg_store_found (self, NULL);
+}
+
 void pg_store_found (pg_store_t *self, const char *text)
 {
     told_left_t left;
     pthread_mutex_lock (&self->told_lock);
     atomic_store (&self->away_since, 0);
-    bool tells = told_there (&self->told, text != NULL, clock_ms (CLOCK_MONOTONIC), &left);
+    bool waits = text == NULL && atomic_load (&self->commits_wait); /* it reads, and no more */
+    bool tells =
+        !waits && told_there (&self->told, text != NULL, clock_ms (CLOCK_MONOTONIC), &left);
     pthread_mutex_unlock (&self->told_lock);
     if (tells)
         say_counted (self, DATABASE_BACK, text == NULL ? "it answers" : text, &left);
