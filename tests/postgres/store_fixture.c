@@ -76,7 +76,8 @@ const char *store_fixture_schema (const fixture_t *fixture)
 long long store_fixture_sql (const fixture_t *fixture, const char *sql)
 {
     char text[2048];
-    snprintf (text, sizeof text, "SET search_path = %s; %s", store_fixture_schema (fixture), sql);
+    snprintf (text, sizeof text, "SET search_path = %s; SET synchronous_commit = local; %s",
+              store_fixture_schema (fixture), sql);
     char *found = postgres_sql (store_fixture_server (), text);
     long long number = strtoll (found, NULL, 10);
     free (found);

@@ -125,6 +125,36 @@ static void an_adoption_that_finds_locks_owns_nothing (void **state)
     party_free (standby);
 }
 
+#define NOBODY "commits wait for a synchronous standby (synchronous_standby_names = nobody)"
+
+/* The answer to its commit does not come before it is given up, and then it finds itself there. */
+static void an_adoption_that_waits_for_a_standby_says_so (void **state)
+{
+    fixture_t *f = *state;
+    party_t *owner = party_new (f, false, NULL);
+    party_t *standby = party_new (f, true, NULL);
+    store_stats_t stats;
+    party_own (owner, STORE_OK);
+    party_begin (standby);
+    WAIT_FOR (party_waits (standby), TIMING_PATIENCE_MS);
+    store_fixture_hold_answers (f, true);
+    WAIT_FOR (party_was_told (owner, DATABASE_AWAY, NOBODY), TIMING_PATIENCE_MS);
+    party_stop_beats (f, PARTY_FAIL);
+    const int64_t before = (int64_t) owner->boot.epoch;
+    WAIT_FOR (store_fixture_sql (f, "SELECT epoch FROM shard") > before &&
+                  party_was_told (standby, DATABASE_AWAY, NOBODY),
+              TIMING_PATIENCE_MS);
+    assert_false (atomic_load (&standby->done));
+    store_fixture_hold_answers (f, false);
+    party_end (standby, STORE_OK);
+    assert_true (party_was_told (standby, DATABASE_BACK, "it answers"));
+    assert_true (party_was_told (standby, DATABASE_ADOPTED, "gave no sign for"));
+    store_stats (standby->store, &stats);
+    assert_true (stats.taken_over);
+    party_free (owner);
+    party_free (standby);
+}
+
 static void one_of_two_takes_over_and_the_other_waits_on (void **state)
 {
     fixture_t *f = *state;
@@ -561,6 +591,7 @@ int main (void)
         TEST (an_owner_that_gives_no_sign_is_taken_over_from),
         TEST (locks_of_an_owner_that_stands_still_are_freed),
         TEST (an_adoption_that_finds_locks_owns_nothing),
+        TEST (an_adoption_that_waits_for_a_standby_says_so),
         TEST (one_of_two_takes_over_and_the_other_waits_on),
         TEST (an_owner_counts_the_standbys_of_its_schema),
         TEST (an_owner_counts_the_standbys_of_a_long_schema),

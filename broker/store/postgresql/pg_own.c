@@ -19,7 +19,7 @@
 enum {
     LOOK_MS = 100, /* between two looks at an owner */
     LOOK_WAIT_MS = 2000,
-    LOOK_ANSWER_MS = 4000, /* for one look, which waits for no lock */
+    LOOK_ANSWER_MS = 4000, /* for one look, or a commit: neither waits for a lock */
     TRIES = 5,             /* each waits 2 s for locks */
     TEXT_SIZE = 512,
     NO_BEATS = -1
@@ -41,11 +41,11 @@ static const char *const TEXTS[STATEMENTS] = {
     /* A step of an upgrade at which the server works stays: it may be long, it ends with its
      * broker, and to begin it anew would help nobody. `state` would say so, too, but not with
      * track_activities off. */
-    [TERMINATE] = "SELECT pg_terminate_backend (pid) FROM pg_stat_activity"
-                  " WHERE application_name LIKE 'taskmq % ' || $1::text"
-                  " AND usename = session_user AND pid <> pg_backend_pid ()"
-                  " AND NOT (application_name LIKE 'taskmq schema %'"
-                  " AND wait_event IS DISTINCT FROM 'ClientRead')",
+    [TERMINATE] = PG_LINK_TERMINATE_WHERE ("application_name LIKE 'taskmq % ' || $1::text"
+                                           " AND usename = session_user"
+                                           " AND pid <> pg_backend_pid ()"
+                                           " AND NOT (application_name LIKE 'taskmq schema %'"
+                                           " AND wait_event IS DISTINCT FROM 'ClientRead')"),
     [TAKE] = "UPDATE shard SET epoch = $2::int8, owner = $3::text, system_id = $4::int8,"
              " timeline = $5::int4, generation = $6::int8, beat = beat + 1"
              " WHERE shard = $1::int2",
@@ -85,6 +85,8 @@ typedef struct taker {
     bool looked;
     uint64_t told_epoch; /* of the owner that we said to wait for */
     bool told;
+    bool doubted;     /* the answer to the commit of an adoption was lost … */
+    pg_owned_t doubt; /* … and this is what it had found */
 } taker_t;
 
 /* Looking. */
@@ -315,6 +317,34 @@ static store_code_t take (taker_t *self, store_error_t *error)
     return code;
 }
 
+static void note_before (taker_t *self)
+{
+    pg_owned_t *out = self->out;
+    bool other = self->seen.owned && !pg_instance_was_unplaced (&out->instance, self->seen.owner);
+    snprintf (out->from, sizeof (out->from), "%s",
+              other || out->silent_ms > 0 ? self->seen.owner : "");
+    /* One in doubt had landed: the owner before us is not who we were a moment ago. */
+    if (!self->doubted || strcmp (self->seen.owner, out->instance.owner) != 0)
+        return;
+    memcpy (out->from, self->doubt.from, sizeof (out->from));
+    out->silent_ms = self->doubt.silent_ms;
+    out->promoted = out->promoted || self->doubt.promoted;
+}
+
+static store_code_t commit (taker_t *self, store_error_t *error)
+{
+    note_before (self);
+    const int64_t wait_ms_max = self->link.wait_ms_max;
+    self->link.wait_ms_max = LOOK_ANSWER_MS;
+    store_code_t code = pg_link_commit (&self->link, error);
+    self->link.wait_ms_max = wait_ms_max;
+    if (code == STORE_ERROR_AWAY) {
+        self->doubted = true;
+        self->doubt = *self->out;
+    }
+    return code;
+}
+
 /* On condition that nothing happened since the look: else somebody was faster, or the owner lives.
  * The lock on the row makes a beat that is being committed count. */
 static store_code_t adopt (taker_t *self, bool *taken, store_error_t *error)
@@ -339,7 +369,7 @@ static store_code_t adopt (taker_t *self, bool *taken, store_error_t *error)
         code = take (self, error);
     }
     if (same && code == STORE_OK) {
-        code = pg_link_commit (&self->link, error);
+        code = commit (self, error);
         *taken = code == STORE_OK; /* not before: what is rolled back is owned by nobody */
     }
     pg_link_rollback (&self->link);
@@ -349,11 +379,17 @@ static store_code_t adopt (taker_t *self, bool *taken, store_error_t *error)
 static store_code_t terminate (taker_t *self, const char *owner, store_error_t *error)
 {
     char tag[PG_TAG_SIZE];
+    PGresult *ended;
     pg_params_t params;
     pg_instance_tag (owner, tag);
     pg_params_clear (&params);
     pg_param_text (&params, tag);
-    return pg_link_run (&self->link, TERMINATE, &params, NULL, error);
+    store_code_t code = pg_link_run (&self->link, TERMINATE, &params, &ended, error);
+    if (code == STORE_OK)
+        pg_link_note_waits (&self->link, ended);
+    PQclear (ended);
+    pg_store_waits (self->store, &self->link);
+    return code;
 }
 
 /* The owner may stand still in the middle of something, and its sessions with locks: they end. So
@@ -387,14 +423,6 @@ static void note_owned (const taker_t *self)
     pg_instance_note_owned (self->store->options.directory, &self->link, &ignored);
 }
 
-static void note_before (taker_t *self)
-{
-    pg_owned_t *out = self->out;
-    bool other = self->seen.owned && !pg_instance_was_unplaced (&out->instance, self->seen.owner);
-    snprintf (out->from, sizeof (out->from), "%s",
-              other || out->silent_ms > 0 ? self->seen.owner : "");
-}
-
 /* One look, and what follows from it. */
 static store_code_t try_once (taker_t *self, bool *taken, store_error_t *error)
 {
@@ -424,6 +452,17 @@ void pg_own_link_name (const pg_target_t *target, char out[PG_LINK_NAME_MAX + 1]
                   target->schema, SUM_DIGITS, (uint32_t) XXH3_64bits (target->schema, length));
 }
 
+/* Behind a commit in doubt: whoever begins anew would not know any more who was taken over from. What
+ * that session waited for is told. */
+static store_code_t open_again (taker_t *self, store_error_t *error)
+{
+    store_code_t code = pg_link_open (&self->link, error);
+    beat_watch_missed (&self->watch); /* it may be another server by now */
+    self->looked = false;
+    pg_store_waits (self->store, &self->link);
+    return code;
+}
+
 store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store_error_t *error)
 {
     taker_t self = {.store = store, .out = out, .stop_fd = stop_fd};
@@ -438,6 +477,7 @@ store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store
     pg_own_link_name (&store->target, name);
     pg_link_init (&self.link, &store->target, name, TEXTS, STATEMENTS);
     self.link.wait_ms_max = LOOK_WAIT_MS * TRIES;
+    self.link.ends_others = true;
     code = pg_link_open (&self.link, error);
     while (code == STORE_OK && !taken) {
         code = try_once (&self, &taken, error);
@@ -445,13 +485,13 @@ store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store
             beat_watch_missed (&self.watch); /* whatever holds those locks may hold beats, too */
             code = STORE_OK;
         }
+        if (code == STORE_ERROR_AWAY && self.doubted)
+            code = open_again (&self, error);
         if (code == STORE_OK && !taken)
             code = pause_look (stop_fd, look_pause_ms (&self), error);
     }
-    if (code == STORE_OK) {
-        note_before (&self);
+    if (code == STORE_OK)
         note_owned (&self);
-    }
     pg_link_close (&self.link);
     return code;
 }
