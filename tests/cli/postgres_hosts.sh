@@ -52,7 +52,7 @@ for hosts in "$copies,$postgres_home" "$postgres_home,$copies"; do
     stop
 done
 start_with "postgresql:///taskmq?host=$copies&user=taskmq"
-eventually grep -q 'id=DATABASE-AWAY.*read-only' broker.err
+eventually grep -q 'id=DATABASE-AWAY.*hot standby mode' broker.err
 stop
 printf '*:*:*:*:wrong\n' >passwords
 start_with "postgresql:///taskmq?host=$copies,$postgres_home&user=taskmq"

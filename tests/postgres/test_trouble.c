@@ -539,13 +539,42 @@ static void test_a_password_is_read_from_its_file (void **state)
     }
     daemon_start (&stage.broker);
     daemon_stop (&stage.broker);
-    assert_start_waits (&stage, "ALTER ROLE taskmq SET default_transaction_read_only = on",
-                        "session is read-only",
-                        "ALTER ROLE taskmq RESET default_transaction_read_only");
     assert_start_waits (&stage, "ALTER ROLE taskmq CONNECTION LIMIT 0", "too many connections",
                         "ALTER ROLE taskmq CONNECTION LIMIT -1");
     unsetenv ("TASKMQD_DATABASE_PASSFILE");
     assert_false (daemon_logged (&stage.broker, "unspoken"));
+    stage_destroy (&stage);
+}
+
+static void reload_with (const stage_t *stage, const char *how)
+{
+    run_sql (stage, how);
+    run_sql (stage, "SELECT pg_reload_conf ()");
+}
+
+/* Who fences a server off by its configuration means it. What a role or a database was set to, a
+ * broker sets for itself. */
+static void test_who_may_only_read (void **state)
+{
+    (void) state;
+    stage_t stage;
+    stage_init (&stage, NULL);
+    run_sql (&stage, "ALTER ROLE taskmq SET default_transaction_read_only = on");
+    daemon_start (&stage.broker);
+    daemon_stop (&stage.broker);
+    run_sql (&stage, "ALTER ROLE taskmq RESET default_transaction_read_only");
+    run_sql (&stage, "ALTER DATABASE taskmq SET default_transaction_read_only = on");
+    daemon_start (&stage.broker);
+    daemon_stop (&stage.broker);
+    run_sql (&stage, "SET transaction_read_only = off;"
+                     " ALTER DATABASE taskmq RESET default_transaction_read_only");
+    reload_with (&stage, "ALTER SYSTEM SET default_transaction_read_only = on");
+    daemon_spawn (&stage.broker);
+    WAIT_FOR (daemon_logged (&stage.broker, "default_transaction_read_only is on for all of it"),
+              TIMING_PATIENCE_MS);
+    reload_with (&stage, "ALTER SYSTEM RESET default_transaction_read_only");
+    daemon_wait_ready (&stage.broker);
+    daemon_stop (&stage.broker);
     stage_destroy (&stage);
 }
 
@@ -657,6 +686,7 @@ int main (int argc, char **argv)
         cmocka_unit_test (test_how_many_sessions_there_are),
         cmocka_unit_test (test_a_pooler_is_refused),
         cmocka_unit_test (test_a_password_is_read_from_its_file),
+        cmocka_unit_test (test_who_may_only_read),
         cmocka_unit_test (test_the_disk_of_the_database_is_full),
         cmocka_unit_test (test_the_log_of_the_database_is_full),
         cmocka_unit_test (test_a_body_finds_no_room),

@@ -140,6 +140,20 @@ void pg_hosts_list (const pg_hosts_t *self, char list[PG_HOSTS_LIST_SIZE])
     }
 }
 
+void pg_hosts_answered (const pg_hosts_t *self, char out[PG_HOSTS_LIST_SIZE])
+{
+    char one[PLACE_SIZE] = "";
+    if (self->count > 0)
+        name_place (self, atomic_load (&self->good), one);
+    snprintf (out, PG_HOSTS_LIST_SIZE, "%.*s", PG_HOSTS_LIST_SIZE - 1, one);
+}
+
+void pg_hosts_pass (pg_hosts_t *self)
+{
+    if (self->count > 0)
+        atomic_store (&self->good, (atomic_load (&self->good) + 1) % self->count);
+}
+
 size_t pg_hosts_count (const pg_hosts_t *self)
 {
     return self->count == 0 ? 1 : self->count;
@@ -231,8 +245,6 @@ static PGconn *better (PGconn *one, PGconn *other)
 }
 
 static const char BEFORE[] = "connection to server ";
-static const char FATAL[] = "FATAL:  "; /* of the server, with … */
-static const char CODE[] = "28P01: ";   /* … its code behind it where errors are verbose */
 
 /* A name may have several addresses, with a line each: what a server said, else what became of the
  * last one. */
@@ -251,7 +263,6 @@ static const char *line_of (const PGconn *db, size_t *length)
     return line;
 }
 
-/* Without the code that verbose errors have. */
 static void note (const PGconn *db, char out[REASON_SIZE])
 {
     size_t length;
@@ -262,13 +273,10 @@ static void note (const PGconn *db, char out[REASON_SIZE])
         length -= (size_t) (reason - line);
         line = reason;
     }
-    size_t before = strncmp (line, FATAL, strlen (FATAL)) == 0 ? strlen (FATAL) : 0;
-    size_t after = before > 0 && length > before + strlen (CODE) ? before + strlen (CODE) : before;
-    size_t rest = utf8_whole (line + after, length - after, REASON_SIZE - 1 - before);
     if (length == 0)
         snprintf (out, REASON_SIZE, "no answer in time");
     else
-        snprintf (out, REASON_SIZE, "%.*s%.*s", (int) before, line, (int) rest, line + after);
+        snprintf (out, REASON_SIZE, "%.*s", (int) utf8_whole (line, length, REASON_SIZE - 1), line);
 }
 
 /* Each with its part of the text. */

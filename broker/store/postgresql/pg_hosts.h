@@ -53,6 +53,11 @@ void pg_hosts_list (const pg_hosts_t *self, char list[PG_HOSTS_LIST_SIZE]);
  * dropped. */
 PGconn *pg_hosts_connect (pg_hosts_t *self, const char *const *keywords, const char *const *values,
                           char why[PG_HOSTS_WHY_SIZE]);
+/* The host that answered last is of no use: the next one is tried first. */
+void pg_hosts_pass (pg_hosts_t *self);
+/* "HOST:PORT" of the one that answered last, cut if it is long; empty where they are left to libpq.
+ */
+void pg_hosts_answered (const pg_hosts_t *self, char out[PG_HOSTS_LIST_SIZE]);
 /* How many hosts can be asked one by one, at least 1; and the beginning of a connection to the n-th
  * of them, for pg_hosts_wait; to all of them where they are left to libpq. NULL: no memory. */
 size_t pg_hosts_count (const pg_hosts_t *self);

@@ -137,6 +137,7 @@ enum {
     SHOWN_IN_RECOVERY,
     SHOWN_COMMIT,
     SHOWN_START,
+    SHOWN_READ_ONLY,
     SHOWN_COLUMNS
 };
 /* The timeline that is written now: the control file names that of the last checkpoint, which a
@@ -149,7 +150,9 @@ static const char SHOW[] =
     " CASE WHEN pg_is_in_recovery () THEN '0'"
     " ELSE substr (pg_walfile_name (pg_current_wal_lsn ()), 1, 8) END,"
     " pg_is_in_recovery ()::text, current_setting ('synchronous_commit'),"
-    " (extract (epoch FROM pg_postmaster_start_time ()) * 1000000)::int8::text"
+    " (extract (epoch FROM pg_postmaster_start_time ()) * 1000000)::int8::text,"
+    " CASE WHEN current_setting ('default_transaction_read_only') = 'on' THEN"
+    " (SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only') ELSE '' END"
     " FROM pg_control_system ()";
 
 static bool shows (const PGresult *result, int column, const char *value)
@@ -160,6 +163,24 @@ static bool shows (const PGresult *result, int column, const char *value)
 static store_code_t refuse (const pg_link_t *self, const char *why, store_error_t *error)
 {
     return store_fail (error, STORE_ERROR_ACCESS, "%s: %s", self->target->where, why);
+}
+
+/* What the role or the database has does not count. What the server has may be there to keep
+ * writers away from it, as from a primary of before: another host may be the right one. */
+static store_code_t check_writes (pg_link_t *self, const PGresult *shown, store_error_t *error)
+{
+    if (shows (shown, SHOWN_IN_RECOVERY, "true"))
+        return lose (self, "the server only reads: it follows another one", error);
+    if (shows (shown, SHOWN_READ_ONLY, ""))
+        return STORE_OK;
+    if (!shows (shown, SHOWN_READ_ONLY, "configuration file") &&
+        !shows (shown, SHOWN_READ_ONLY, "command line") &&
+        !shows (shown, SHOWN_READ_ONLY, "environment variable"))
+        return pg_link_do (self, "SET default_transaction_read_only = off", error);
+    pg_hosts_pass (&self->target->hosts);
+    self->passed = true;
+    return lose (self, "the server only reads: default_transaction_read_only is on for all of it",
+                 error);
 }
 
 static store_code_t check_safe (pg_link_t *self, const PGresult *shown, store_error_t *error)
@@ -255,8 +276,8 @@ static store_code_t check_server (pg_link_t *self, store_error_t *error)
     if (PQntuples (shown) != 1 || PQnfields (shown) != SHOWN_COLUMNS)
         code = refuse (self, "it answers something else than what was asked: is it PostgreSQL?",
                        error);
-    else if (shows (shown, SHOWN_IN_RECOVERY, "true"))
-        code = lose (self, "the server only reads: it follows another one", error);
+    if (code == STORE_OK)
+        code = check_writes (self, shown, error);
     if (code == STORE_OK)
         code = check_safe (self, shown, error);
     if (code == STORE_OK)
@@ -316,7 +337,7 @@ static store_code_t judge_refused (const pg_link_t *self, const char *why, store
     return asked ? pg_target_judge (self->target, PG_REFUSALS_PASSWORD, error) : error->code;
 }
 
-store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
+static store_code_t open_one (pg_link_t *self, store_error_t *error)
 {
     char why[PG_HOSTS_WHY_SIZE];
     pg_link_close (self);
@@ -335,6 +356,7 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
     if (PQsetnonblocking (self->db, 1) != 0)
         return lose (self, PQerrorMessage (self->db), error);
     self->opened++;
+    PQsetErrorVerbosity (self->db, PQERRORS_VERBOSE); /* with the code of what ends a session */
     self->late = false;
     int64_t wait_ms_max = self->wait_ms_max;
     if (wait_ms_max == 0 || wait_ms_max > OPEN_WAIT_MS)
@@ -345,6 +367,17 @@ store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
     self->wait_ms_max = wait_ms_max;
     if (code != STORE_OK)
         pg_link_close (self);
+    return code;
+}
+
+store_code_t pg_link_open (pg_link_t *self, store_error_t *error)
+{
+    store_code_t code = STORE_ERROR_AWAY;
+    self->passed = true;
+    for (size_t i = 0; self->passed && i < pg_hosts_count (&self->target->hosts); i++) {
+        self->passed = false;
+        code = open_one (self, error);
+    }
     return code;
 }
 

@@ -46,12 +46,13 @@ typedef struct pg_link {
     PGconn *db;              /* NULL: closed */
     uint64_t opened;         /* how often it was, or was moved to */
     bool ends_others;        /* when it is opened (pg_link_end_others) */
-    /* synchronous_standby_names, where a session that was ended waited for it with its commit, until
-     * somebody takes that (pg_store_waits); or empty. */
+    /* synchronous_standby_names, where a session that was ended waited for it with its commit,
+     * until somebody takes that (pg_store_waits); or empty. */
     char waits_for[PG_LINK_WAITS_SIZE];
     bool conflict; /* the newest error: such a key is there already … */
     bool locked;   /* … or a lock of somebody was waited for as long as it may take … */
     bool late;     /* … or no answer came in time; until it is opened again */
+    bool passed;   /* while it is opened: its host is of no use, and the next one is asked */
     bool prepared[PG_STATEMENTS_MAX];
 } pg_link_t;
 

@@ -452,8 +452,8 @@ void pg_own_link_name (const pg_target_t *target, char out[PG_LINK_NAME_MAX + 1]
                   target->schema, SUM_DIGITS, (uint32_t) XXH3_64bits (target->schema, length));
 }
 
-/* Behind a commit in doubt: whoever begins anew would not know any more who was taken over from. What
- * that session waited for is told. */
+/* Behind a commit in doubt: whoever begins anew would not know any more who was taken over from.
+ * What that session waited for is told. */
 static store_code_t open_again (taker_t *self, store_error_t *error)
 {
     store_code_t code = pg_link_open (&self->link, error);

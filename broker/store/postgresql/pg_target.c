@@ -27,7 +27,7 @@ enum {
 static const char *const DEFAULTS[][2] = {
     {"connect_timeout", "3"},       {"keepalives_idle", "2"},
     {"keepalives_interval", "1"},   {"keepalives_count", "3"},
-    {"tcp_user_timeout", "4000"},   {"target_session_attrs", "read-write"},
+    {"tcp_user_timeout", "4000"},   {"target_session_attrs", "primary"},
     {"application_name", "taskmq"}, {"client_encoding", "UTF8"},
 };
 
