@@ -130,6 +130,7 @@ end_standby
 export TASKMQD_DATABASE_SYNCHRONOUS_COMMIT=local
 start
 submitted alone || fail 'it waits for another server'
+broker_log 'DATABASE-UNREPLICATED .*database/synchronous_commit is local' || fail 'it does not say what that may lose'
 
 # --- the transaction is so old now that the operator is told of it
 
@@ -139,4 +140,37 @@ signal forgotten INT
 ended forgotten 1
 eventually counter database_pinned_ms 0
 stop_broker
+unset TASKMQD_DATABASE_SYNCHRONOUS_COMMIT
+
+# --- a server that comes instead while the broker runs has a standby of its own, or none
+
+start_standby
+eventually follows
+start
+broker_log DATABASE-UNREPLICATED && fail 'another server has the commits'
+stop_postgres
+end_standby
+# shellcheck disable=SC2086
+start_postgres $replicates
+eventually broker_log "DATABASE-UNREPLICATED .*is empty.* at $postgres_home:5432, schema taskmq"
+broker_log 'DATABASE-LOST .*FATAL:  57P01: ' || fail 'it does not say by which code the sessions ended'
+eventually broker_log "DATABASE-FOUND .*it answers: database taskmq at $postgres_home:5432, schema taskmq"
+stop_broker
+
+# --- of two that take writes the one that its configuration keeps them away from is passed over
+
+start_standby
+streams () { [ "$(sql 'SELECT count (*) FROM pg_stat_replication')" = 1 ]; }
+eventually streams
+on_standby 'SELECT pg_promote ()' >thrown
+sql 'ALTER SYSTEM SET default_transaction_read_only = on'
+sql 'SELECT pg_reload_conf ()' >thrown
+fenced () { [ "$(sql 'SHOW default_transaction_read_only')" = on ]; }
+eventually fenced
+database="postgresql:///taskmq?host=$postgres_home,$copy&user=taskmq"
+start
+broker_log "DATABASE-OWNED .*: database taskmq at $postgres_home:5432, $copy:5432 .$copy:5432 answered., schema taskmq" ||
+    fail 'it does not say which of the two has the data'
+stop_broker
+end_standby
 sh "$postgres_script" remove "$copy"

@@ -18,14 +18,11 @@ enum {
 
 static void describe (const pg_link_t *link, char found[DATABASE_FOUND_SIZE])
 {
-    char answered[160] = "";
-    const pg_target_t *target = link->target;
+    char place[PG_PLACE_SIZE];
     int version = PQserverVersion (link->db);
-    if (pg_hosts_count (&target->hosts) > 1) /* the others were not asked, or did not take it */
-        snprintf (answered, sizeof (answered), " (%.120s:%.20s answered)", PQhost (link->db),
-                  PQport (link->db));
-    snprintf (found, DATABASE_FOUND_SIZE, "PostgreSQL %d.%d, %.200s%s, schema %.63s",
-              version / 10000, version % 10000, target->where, answered, target->schema);
+    pg_target_place (link->target, place);
+    snprintf (found, DATABASE_FOUND_SIZE, "PostgreSQL %d.%d, %.480s", version / 10000,
+              version % 10000, place);
 }
 
 store_code_t database_options_check (const database_options_t *options, store_error_t *error)

@@ -78,14 +78,16 @@ void pg_store_lost (pg_store_t *self, const store_error_t *error);
 bool pg_store_is_away (pg_store_t *self);
 /* It is back, or was not away. text: what became of a commit in doubt, or NULL. */
 void pg_store_found (pg_store_t *self, const char *text);
-/* What the link noted of commits that wait for a standby of the database, if anything: it is told as
- * the reason, and that it is back is not told before a
- * commit is acknowledged (pg_store_commits). */
+/* What the link noted of commits that wait for a standby of the database, if anything: it is told
+ * as the reason, and that it is back is not told before a commit is acknowledged
+ * (pg_store_commits). */
 void pg_store_waits (pg_store_t *self, pg_link_t *link);
 void pg_store_commits (pg_store_t *self);
 /* A read met a damaged row: it is counted and told, and the read goes on. STORE_OK for that, any
  * other code as it came. */
 store_code_t pg_store_go_on (pg_store_t *self, store_code_t code, const store_error_t *error);
+/* Where nobody but the server has to have what is acknowledged, that is told. */
+void pg_store_say_replicated (pg_store_t *self);
 void pg_store_say (pg_store_t *self, database_word_t word, const char *text);
 
 #endif

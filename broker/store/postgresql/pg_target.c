@@ -262,6 +262,7 @@ static store_code_t make_settings (pg_target_t *self, const database_options_t *
         " SET enable_mergejoin = off;"
         " SET enable_sort = off; SET enable_bitmapscan = off; SET client_min_messages = error",
         schema, commit);
+    self->is_local = strcmp (commit, "local") == 0;
     self->schema = memory_text (schema);
     self->settings = memory_text (text);
     return STORE_OK;
@@ -292,6 +293,15 @@ void pg_target_destroy (pg_target_t *self)
     free (self->schema);
     free (self->where);
     memset (self, 0, sizeof (*self));
+}
+
+void pg_target_place (const pg_target_t *self, char out[PG_PLACE_SIZE])
+{
+    char answered[PG_HOSTS_LIST_SIZE];
+    pg_hosts_answered (&self->hosts, answered);
+    snprintf (out, PG_PLACE_SIZE, "%s%s%s%s, schema %s", self->where,
+              answered[0] == '\0' ? "" : " (", answered, answered[0] == '\0' ? "" : " answered)",
+              self->schema);
 }
 
 store_code_t pg_target_judge (const pg_target_t *self, pg_refusals_t which, store_error_t *error)

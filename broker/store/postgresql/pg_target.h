@@ -14,7 +14,7 @@
 #include "store/postgresql/pg_hosts.h"
 #include "store/postgresql/pg_refusal.h"
 
-enum { PG_TAG_SIZE = 17 };
+enum { PG_TAG_SIZE = 17, PG_PLACE_SIZE = 512 };
 
 /* Where all links of a store lead, and how their sessions are set. */
 typedef struct pg_target {
@@ -31,6 +31,7 @@ typedef struct pg_target {
     /* Where all that was acknowledged was found; 0: nothing was acknowledged yet. */
     atomic_uint_fast64_t whole_server;
     atomic_bool unreplicated; /* synchronous_standby_names is empty */
+    bool is_local;            /* no commit waits for another server, whatever that says */
     atomic_bool unsummed;     /* data_checksums is off */
 } pg_target_t;
 
@@ -42,6 +43,8 @@ store_code_t pg_target_init (pg_target_t *self, const database_options_t *option
                              store_error_t *error);
 /* As pg_refusal_look, behind a connection that was not made. */
 store_code_t pg_target_judge (const pg_target_t *self, pg_refusals_t which, store_error_t *error);
+/* "database NAME at HOST:PORT, HOST:PORT (HOST:PORT answered), schema NAME", for texts. */
+void pg_target_place (const pg_target_t *self, char out[PG_PLACE_SIZE]);
 void pg_target_destroy (pg_target_t *self); /* accepts an all-zero object */
 
 #endif

@@ -109,6 +109,8 @@ bool pg_whole_found (pg_store_t *store, pg_link_t *link, const pg_whole_t *known
         link->whole = link->server; /* it is over when another one is, also one that was before */
     }
     pthread_mutex_unlock (&store->whole_lock);
+    if (all && whole != 0 && whole != link->server) /* the first one is told of at the start */
+        pg_store_say_replicated (store);
     return all;
 }
 

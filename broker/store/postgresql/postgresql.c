@@ -108,8 +108,13 @@ void pg_store_found (pg_store_t *self, const char *text)
     bool tells =
         !waits && told_there (&self->told, text != NULL, clock_ms (CLOCK_MONOTONIC), &left);
     pthread_mutex_unlock (&self->told_lock);
-    if (tells)
-        say_counted (self, DATABASE_BACK, text == NULL ? "it answers" : text, &left);
+    if (!tells)
+        return;
+    char place[PG_PLACE_SIZE];
+    char what[128 + PG_PLACE_SIZE];
+    pg_target_place (&self->target, place);
+    snprintf (what, sizeof (what), "%.120s: %s", text == NULL ? "it answers" : text, place);
+    say_counted (self, DATABASE_BACK, what, &left);
 }
 
 store_code_t pg_store_go_on (pg_store_t *self, store_code_t code, const store_error_t *error)
@@ -389,20 +394,35 @@ static void say_adopted (pg_store_t *self, const pg_owned_t *owned)
     pg_store_say (self, DATABASE_ADOPTED, text);
 }
 
+void pg_store_say_replicated (pg_store_t *self)
+{
+    char place[PG_PLACE_SIZE];
+    char text[160 + PG_PLACE_SIZE];
+    bool unreplicated = atomic_load (&self->target.unreplicated);
+    if (!unreplicated && !self->target.is_local)
+        return;
+    pg_target_place (&self->target, place);
+    snprintf (text, sizeof (text), "%s: a failover of the database may lose acknowledged work: %s",
+              unreplicated
+                  ? "synchronous_standby_names is empty"
+                  : "database/synchronous_commit is local, so no commit waits for a standby",
+              place);
+    pg_store_say (self, DATABASE_UNREPLICATED, text);
+}
+
 static void say_owned (pg_store_t *self, const pg_owned_t *owned, uint64_t recovered)
 {
-    char text[160];
-    snprintf (text, sizeof (text), "epoch %llu, %llu batches from the journal",
-              (unsigned long long) owned->epoch, (unsigned long long) recovered);
+    char place[PG_PLACE_SIZE];
+    char text[80 + PG_PLACE_SIZE];
+    pg_target_place (&self->target, place);
+    snprintf (text, sizeof (text), "epoch %llu, %llu batches from the journal: %s",
+              (unsigned long long) owned->epoch, (unsigned long long) recovered, place);
     pg_store_say (self, DATABASE_OWNED, text);
     if (owned->promoted)
         pg_store_say (self, DATABASE_TIMELINE,
                       "the database was promoted or restored, and may lack what was acknowledged: "
                       "a new history of events begins");
-    if (atomic_load (&self->target.unreplicated))
-        pg_store_say (self, DATABASE_UNREPLICATED,
-                      "synchronous_standby_names is empty: a failover of the database may lose "
-                      "acknowledged work");
+    pg_store_say_replicated (self);
     if (atomic_load (&self->target.unsummed))
         pg_store_say (self, DATABASE_UNSUMMED,
                       "data_checksums is off: the database would not notice damaged pages");
