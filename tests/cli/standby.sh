@@ -170,6 +170,7 @@ out_has '^TWO$'
 run 0 taskctl logs "$id"
 err_has '^the broker has no log of the task; if another broker owned the tasks when it ran'
 (cd in_b && run 0 env -u TASKMQ_ENDPOINT taskctl ping) || exit 1
+grep -q standby b/data/taskmq.lock && fail 'the directory of an owner says that a standby waits there'
 run 0 taskctl -o json stats
 grep -q '"taken_over":1' out || fail 'stats do not tell that it took over'
 run 0 taskctl get "$id"
