@@ -90,6 +90,38 @@ static void tell_restored (const char *directory, const restore_report_t *report
                         LOG_TEXT ("error", strerror (report->blobs.error))));
 }
 
+/* As a shell reads it. */
+static void print_word (const char *text)
+{
+    bool plain = text[strspn (text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                    "_./:@,+-")] == '\0';
+    if (!plain)
+        putchar ('\'');
+    for (; *text != '\0'; text++)
+        if (*text == '\'')
+            fputs ("'\\''", stdout);
+        else
+            putchar (*text);
+    if (!plain)
+        putchar ('\'');
+}
+
+/* What comes next. A schema has no option. */
+static void print_start (const config_t *config, const char *directory,
+                         const database_options_t *database)
+{
+    fputs ("now start it, with the other settings that it had: ", stdout);
+    if (database != NULL && strcmp (database->schema, DATABASE_SCHEMA_DEFAULT) != 0)
+        printf ("TASKMQD_DATABASE_SCHEMA=%s ", database->schema);
+    fputs ("taskmqd --data ", stdout);
+    print_word (directory);
+    if (database != NULL) {
+        fputs (" --store postgresql --database ", stdout);
+        print_word (config_text (config, CONFIG_DATABASE_URI));
+    }
+    putchar ('\n');
+}
+
 /* What stands in the way of it, before the backup is read. */
 static exits_t judge_restore (const config_t *config, const char *directory)
 {
@@ -129,6 +161,7 @@ static exits_t restore (const config_t *config)
                    LOG_FIELDS (LOG_TEXT ("path", directory)));
     if (!report.ended)
         tell_restored (directory, &report, from.into != NULL);
+    print_start (config, directory, from.into);
     return EXITS_OK;
 }
 

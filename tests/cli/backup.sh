@@ -43,6 +43,7 @@ find .taskmq/backups | sort | cmp -s - before_names || fail 'a backup was made i
 kill_broker
 
 run 0 taskmqd --restore b4.tar --data restored
+out 'now start it, with the other settings that it had: taskmqd --data restored'
 err_has 'id=RESTORED .* batch=[0-9]* newest=.* tasks=3'
 mv .taskmq old
 mv restored .taskmq

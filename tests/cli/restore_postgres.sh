@@ -126,6 +126,7 @@ stop_broker
 
 # shellcheck disable=SC2086 # options are words
 run 0 taskmqd --restore b.tar --archive archive --data moved $into
+out "now start it, with the other settings that it had: taskmqd --data moved --store postgresql --database '$database'"
 err_has 'id=RESTORED .* archived=[1-9]'
 test ! -e moved/taskmq.db || fail 'there are tables of SQLite, too'
 test ! -e moved/.restoring || fail 'the mark is left'
@@ -190,6 +191,7 @@ test ! -e second || fail 'a refused restore left its directory'
 sql 'CREATE SCHEMA until AUTHORIZATION taskmq'
 # shellcheck disable=SC2086
 run 0 taskmqd --restore b.tar --archive archive --until "$then" --data second $into
+out_has '^now start it, .*: TASKMQD_DATABASE_SCHEMA=until taskmqd --data second '
 mv .taskmq first
 mv second .taskmq
 start_broker
