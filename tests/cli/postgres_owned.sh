@@ -8,7 +8,7 @@ start_postgres
 lost='this data directory owned the tasks'
 into="--store postgresql --database $database"
 
-schemas () { sql "SELECT string_agg (nspname, ' ' ORDER BY nspname) FROM pg_namespace WHERE nspname ~ '^(full|typo|taskmq)'"; }
+schemas () { sql "SELECT string_agg (nspname, ' ' ORDER BY nspname) FROM pg_namespace WHERE nspname ~ '^(full|table|typo|taskmq)'"; }
 # refused DIR TEXT [URI]: by a start and by --check-config, whether it would wait for an owner or not.
 refused ()
 {
@@ -41,7 +41,7 @@ submit mail
 run 0 taskctl backup b.tar
 stop_broker
 rm -rf .taskmq
-export TASKMQD_DATABASE_SCHEMA=full # a word of SQL, as good as any other name
+export TASKMQD_DATABASE_SCHEMA=full # names are names, also words of SQL
 # shellcheck disable=SC2086
 run 0 taskmqd --restore b.tar --data restored $into
 export TASKMQD_DATABASE_SCHEMA=typo
@@ -116,17 +116,17 @@ starts owner '^owned [0-9-]* typo6 taskmq$'
 [ "$(head -c 32 owner/instance)" = "$(head -c 32 kept)" ] || fail 'it is another instance'
 
 # Tables with a history, wherever they are: they were moved, or renamed.
-sql 'ALTER SCHEMA "full" RENAME TO full2'
-export TASKMQD_DATABASE_SCHEMA=full2
-starts owner '^owned [0-9-]* full2 taskmq$'
+sql 'ALTER SCHEMA "full" RENAME TO "table"'
+export TASKMQD_DATABASE_SCHEMA=table
+starts owner '^owned [0-9-]* table taskmq$'
 
 # --- they were dropped: that is given up once, or a new directory begins
 
-sql 'DROP SCHEMA full2 CASCADE'
-refused owner "schema full2 is missing, and $lost that were in it[.] Put them back"
+sql 'SET client_min_messages = error; DROP SCHEMA "table" CASCADE'
+refused owner "schema table is missing, and $lost that were in it[.] Put them back"
 # shellcheck disable=SC2086
 spawn again taskmqd --accept-rollback --data "$room/owner" $into
 eventually grep -q id=READY again.err
 signal again TERM
 ended again 0
-starts owner '^owned [0-9-]* full2 taskmq$'
+starts owner '^owned [0-9-]* table taskmq$'
