@@ -386,7 +386,8 @@ static void sessions_of_a_copy_are_left_alone (void **state)
     fixture_t *f = fresh ();
     fixture_t *copy = fresh ();
     fixture_open (f);
-    snprintf (text, sizeof text, "cp %s/instance %s/instance", f->directory, copy->directory);
+    snprintf (text, sizeof text, "head -c 32 %s/instance >%s/instance", f->directory,
+              copy->directory);
     assert_int_equal (system (text), 0);
     long long own = newest_session (f, "beat");
     fixture_open (copy);
