@@ -83,8 +83,10 @@ def check_growth(what, grown, most):
 
 
 def buffers(gateway):
-    text = gateway.get("/metrics").body.decode()
-    return int(re.search(r'^taskmq_gateway_memory_bytes\S*use="buffers"\S* (\d+)', text, re.M).group(1))
+    """0 where all connections are taken just now, and nobody gives way."""
+    answer = gateway.get("/metrics")
+    text = answer.body.decode()
+    return 0 if answer.status == 503 else int(re.search(r'^taskmq_gateway_memory_bytes\S*use="buffers"\S* (\d+)', text, re.M).group(1))
 
 
 def number_of(gateway, name):
