@@ -563,7 +563,8 @@ static void stopped_begin (stopped_t *self, commit_t *commit, int64_t number)
 {
     char uri[POSTGRES_URI_SIZE];
     char text[256];
-    static const char waits[] = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    static const char waits[] = "SELECT coalesce (max (pid), 0) FROM pg_stat_activity"
+                                " WHERE wait_event_type = 'Lock'"
                                 " AND application_name LIKE " COMMITS;
     postgres_uri (&self->server, "taskmq", "taskmq", uri);
     PGconn *holder = PQconnectdb (uri);
