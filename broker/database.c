@@ -35,6 +35,7 @@ static void say (void *context, database_word_t word, const char *text)
     case DATABASE_UNSUMMED: log_write (LOG_LEVEL_WARNING, "DATABASE-UNSUMMED", text, NULL); break;
     case DATABASE_PINNED: log_write (LOG_LEVEL_WARNING, "DATABASE-PINNED", text, NULL); break;
     case DATABASE_BLOBS: log_write (LOG_LEVEL_WARNING, "DATABASE-BLOBS", text, NULL); break;
+    case DATABASE_WAITS: owning_waits (context); break;
     }
 }
 

@@ -53,7 +53,7 @@ static bool is_news (owning_t *self)
 
 /* A service manager ends a start that takes too long, and this one takes as long as the database.
  * A standby has started before. */
-static void ask_for_time (owning_t *self)
+void owning_waits (owning_t *self)
 {
     int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
     if (self->ready || (self->asked_ms != 0 && now_ms - self->asked_ms < ASK_AGAIN_MS))
@@ -74,7 +74,7 @@ static void wait_for_store (owning_t *self, int signal_fd, const store_error_t *
         if (self->ready)
             notify_supervisor ("STATUS=standby: the database is out of reach");
     }
-    ask_for_time (self);
+    owning_waits (self);
     if (poll (&signals, 1, AGAIN_MS) <= 0 || !is_told_to_stop (signal_fd))
         return;
     log_write (LOG_LEVEL_WARNING, "STOPPED-AWAY",

@@ -29,6 +29,8 @@ typedef struct owning {
 /* The store met an owner, and waits for its end; the text is for people. It is told when it is
  * another one, or behind a database that was out of reach. Within owning_open, on its thread. */
 void owning_meets (owning_t *self, const char *owner);
+/* A start goes on waiting for its database, within owning_open: a service manager gives it time. */
+void owning_waits (owning_t *self);
 /* It owns the data from now on; what is left of the start is no wait for an owner. */
 void owning_ends (owning_t *self);
 

@@ -29,7 +29,7 @@ typedef struct party {
     int64_t owned_at; /* mono, when store_own returned */
     pthread_t thread;
     pthread_mutex_t lock;
-    char said[DATABASE_PINNED + 1][PARTY_TEXT_SIZE];
+    char said[DATABASE_WAITS + 1][PARTY_TEXT_SIZE];
     _Atomic (store_code_t) failed_with;
     atomic_bool cut; /* … once, whatever came behind it */
     atomic_bool done;

@@ -19,7 +19,7 @@
 
 /* What the store said last of each word. */
 static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
-static char said[DATABASE_BLOBS + 1][256];
+static char said[DATABASE_WAITS + 1][256];
 
 static void say (void *context, database_word_t word, const char *text)
 {

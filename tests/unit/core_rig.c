@@ -389,8 +389,10 @@ void rig_commit (rig_t *self)
 static void apply_durable (rig_t *self)
 {
     while (self->written < self->durable)
-        if (self->batches[++self->written] != NULL)
+        if (self->batches[++self->written] != NULL) {
             apply_batch (self, self->batches[self->written]);
+            boot_raise (&self->boot, self->batches[self->written]);
+        }
 }
 
 void rig_write (rig_t *self)

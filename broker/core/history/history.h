@@ -44,7 +44,7 @@ typedef struct history {
 } history_t;
 
 void history_init (history_t *self, base_t *base);
-/* After a reset the boot is the old one: numbers that were given are never given again. */
+/* After a reset, too: what is durable by then has its places, and what was dropped has none. */
 void history_boot (history_t *self, const boot_t *boot);
 void history_reset (history_t *self); /* forgets the ring and the open events */
 

@@ -341,6 +341,8 @@ static store_code_t open_one (pg_link_t *self, store_error_t *error)
 {
     char why[PG_HOSTS_WHY_SIZE];
     pg_link_close (self);
+    self->late = false;
+    self->waits_for[0] = '\0';
     self->whole = atomic_load (&self->target->whole_server);
     self->db = pg_hosts_connect (&self->target->hosts, (const char *const *) self->target->keywords,
                                  (const char *const *) self->target->values, why);
@@ -357,7 +359,6 @@ static store_code_t open_one (pg_link_t *self, store_error_t *error)
         return lose (self, PQerrorMessage (self->db), error);
     self->opened++;
     PQsetErrorVerbosity (self->db, PQERRORS_VERBOSE); /* with the code of what ends a session */
-    self->late = false;
     int64_t wait_ms_max = self->wait_ms_max;
     if (wait_ms_max == 0 || wait_ms_max > OPEN_WAIT_MS)
         self->wait_ms_max = OPEN_WAIT_MS;

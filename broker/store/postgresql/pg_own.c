@@ -456,6 +456,7 @@ void pg_own_link_name (const pg_target_t *target, char out[PG_LINK_NAME_MAX + 1]
  * What that session waited for is told. */
 static store_code_t open_again (taker_t *self, store_error_t *error)
 {
+    pg_store_say (self->store, DATABASE_WAITS, "");
     store_code_t code = pg_link_open (&self->link, error);
     beat_watch_missed (&self->watch); /* it may be another server by now */
     self->looked = false;
@@ -479,6 +480,7 @@ store_code_t pg_own_take (pg_store_t *store, int stop_fd, pg_owned_t *out, store
     self.link.wait_ms_max = LOOK_WAIT_MS * TRIES;
     self.link.ends_others = true;
     code = pg_link_open (&self.link, error);
+    pg_store_waits (store, &self.link);
     while (code == STORE_OK && !taken) {
         code = try_once (&self, &taken, error);
         if (code == STORE_ERROR_BUSY && store->database.standby) {

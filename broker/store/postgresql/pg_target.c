@@ -25,11 +25,14 @@ enum {
 
 /* What the URI leaves open. A connection whose other end is gone is noticed within seconds. */
 static const char *const DEFAULTS[][2] = {
-    {"connect_timeout", "3"},       {"keepalives_idle", "2"},
-    {"keepalives_interval", "1"},   {"keepalives_count", "3"},
-    {"tcp_user_timeout", "4000"},   {"target_session_attrs", "primary"},
-    {"application_name", "taskmq"}, {"client_encoding", "UTF8"},
+    {"connect_timeout", "3"},    {"keepalives_idle", "2"},     {"keepalives_interval", "1"},
+    {"keepalives_count", "3"},   {"tcp_user_timeout", "4000"}, {"application_name", "taskmq"},
+    {"client_encoding", "UTF8"},
 };
+
+/* Which server it has to be. Where the list of hosts is ours the link finds out what is set to only
+ * read (check_writes), and passes a host by; where it is libpq's, libpq has to. */
+#define SESSION_ATTRIBUTES "target_session_attrs"
 
 static const char *keyword_value (const pg_target_t *self, const char *keyword)
 {
@@ -115,6 +118,19 @@ static void find_hosts (pg_target_t *self, int64_t lease_ms)
                    known ? given_by (self, "port", "PGPORT") : NULL,
                    keyword_value (self, "connect_timeout"), lease_ms);
     self->hosts.is_final = pg_refusal_is_final;
+}
+
+static bool are_several (const char *list)
+{
+    return list != NULL && strchr (list, ',') != NULL;
+}
+
+/* Of several hosts, or of those of a service. */
+static bool libpq_chooses (const pg_target_t *self)
+{
+    return self->hosts.count == 0 && (given_by (self, "service", "PGSERVICE") != NULL ||
+                                      are_several (given_by (self, "host", "PGHOST")) ||
+                                      are_several (given_by (self, "hostaddr", "PGHOSTADDR")));
 }
 
 /* Whoever names a root certificate wants the server verified. libpq would go on in plain text with
@@ -209,6 +225,7 @@ static store_code_t take_uri (pg_target_t *self, const database_options_t *optio
     for (size_t i = 0; i < sizeof (DEFAULTS) / sizeof (DEFAULTS[0]); i++)
         add_keyword (self, &count, DEFAULTS[i][0], DEFAULTS[i][1]);
     find_hosts (self, options->lease_ms);
+    add_keyword (self, &count, SESSION_ATTRIBUTES, libpq_chooses (self) ? "read-write" : "primary");
     describe (self);
     return code != STORE_OK ? code
                             : pg_hosts_check (&self->hosts, (const char *const *) self->keywords,
