@@ -24,8 +24,7 @@ enum {
 
 /* As much as the unit gives a start (TimeoutStartSec), so that no try takes longer. */
 #define START_TIME_US "300000000"
-#define ASK_FOR_TIME                                                                               \
-    "EXTEND_TIMEOUT_USEC=" START_TIME_US "\nSTATUS=starts: the database is out of reach"
+#define ASK_FOR_TIME "EXTEND_TIMEOUT_USEC=" START_TIME_US "\nSTATUS=starts: waits for the database"
 #define STANDS_BY "STATUS=standby: another broker owns the database"
 
 /* False: it was another signal, and one waits on. */

@@ -81,8 +81,7 @@ static void start_over (server_t *self, const char *text)
                "no space for a commit: unanswered requests are dropped, the durable state is kept",
                LOG_FIELDS (LOG_TEXT ("error", text)));
     self->counts.commits_failed++;
-    self->boot.last_pos =
-        self->pos_before; /* nothing of it was told: no events are missing there */
+    self->boot.last_pos = self->pos_before; /* nothing of it was told: no events are missing */
     disk_commit_failed (&self->disk, self->now.mono_ms);
     self->commit_at = self->now.mono_ms + FULL_RETRY_MS;
     engine_reset (self->engine);

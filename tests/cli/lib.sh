@@ -16,6 +16,8 @@
 #   spawn NAME COMMAND...   in the background; ./NAME.out and ./NAME.err
 #   ended NAME EXIT         waits for it; it must end with EXIT
 #   signal NAME SIGNAL      to that process
+#   work_twice QUEUE ID     the first attempt of the task fails, the second one completes it with bytes,
+#                           a turn and an artifact of 700,000
 #   eventually COMMAND...   repeats it until it succeeds, for at most a minute
 #   status_of ID            prints the status of a task
 #   start_postgres [NAME=VALUE...]  a server of the scenario's own (tests/support/postgres.sh), which
@@ -165,6 +167,18 @@ spawn ()
 signal ()
 {
     kill "-$2" "$(cat "$1.pid")" || fail "$1 is not running"
+}
+
+work_twice ()
+{
+    spawn worker taskctl work "$1" --jobs 1 -- sh -c '
+        echo "turn {\"agent\":\"cook\",\"content\":\"said\",\"files\":[{\"op\":\"read\",\"path\":\"/etc/hosts\"}]}" >&"$TASKMQ_FD"
+        [ "$TASKMQ_ATTEMPT" = 2 ] || { echo "it broke" >&2; exit 3; }
+        head -c 700000 /dev/zero >"$TASKMQ_ARTIFACTS/film"
+        printf "done\000\001"'
+    run 0 taskctl wait "$2"
+    signal worker TERM
+    ended worker 0
 }
 
 # A process that hangs is ended by the time limit of the test.

@@ -74,14 +74,7 @@ waiting=$id
 submit told --data 'a "text"
 of two lines' --max-attempts 2 --backoff 1ms --label album=winter
 told=$id
-spawn worker taskctl work told --jobs 1 -- sh -c '
-    echo "turn {\"agent\":\"cook\",\"content\":\"said\",\"files\":[{\"op\":\"read\",\"path\":\"/etc/hosts\"}]}" >&"$TASKMQ_FD"
-    [ "$TASKMQ_ATTEMPT" = 2 ] || { echo "it broke" >&2; exit 3; }
-    head -c 700000 /dev/zero >"$TASKMQ_ARTIFACTS/film"
-    printf "done\000\001"'
-run 0 taskctl wait "$told"
-signal worker TERM
-ended worker 0
+work_twice told "$told"
 head -c 400000 /dev/urandom >payload
 head -c 500000 /dev/urandom >result
 submit large --file payload

@@ -144,6 +144,7 @@ static void an_adoption_that_waits_for_a_standby_says_so (void **state)
     WAIT_FOR (store_fixture_sql (f, "SELECT epoch FROM shard") > before &&
                   party_was_told (standby, DATABASE_AWAY, NOBODY),
               TIMING_PATIENCE_MS);
+    WAIT_FOR (party_was_told (standby, DATABASE_WAITS, "its commit"), TIMING_PATIENCE_MS);
     assert_false (atomic_load (&standby->done));
     store_fixture_hold_answers (f, false);
     party_end (standby, STORE_OK);

@@ -25,7 +25,7 @@ typedef enum database_word {
     DATABASE_UNSUMMED,     /* it would not notice damaged pages: data_checksums is off */
     DATABASE_PINNED,       /* an old transaction keeps what was deleted */
     DATABASE_BLOBS,        /* a large body was not put or read; the text says why */
-    DATABASE_WAITS /* a start goes on waiting for its commit; said each time, without text */
+    DATABASE_WAITS         /* a take-over goes on waiting for its commit; said each time */
 } database_word_t;
 
 typedef struct database_options {

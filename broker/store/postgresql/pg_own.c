@@ -456,7 +456,7 @@ void pg_own_link_name (const pg_target_t *target, char out[PG_LINK_NAME_MAX + 1]
  * What that session waited for is told. */
 static store_code_t open_again (taker_t *self, store_error_t *error)
 {
-    pg_store_say (self->store, DATABASE_WAITS, "");
+    pg_store_say (self->store, DATABASE_WAITS, "the take-over waits for its commit");
     store_code_t code = pg_link_open (&self->link, error);
     beat_watch_missed (&self->watch); /* it may be another server by now */
     self->looked = false;
